@@ -1,6 +1,7 @@
 """Clients: a burst, and four kinds that make a server wait."""
 
 import asyncio
+import contextlib
 import socket
 import time
 from dataclasses import dataclass
@@ -55,11 +56,11 @@ async def _one(number, address, exchange, on_connect, limit, pause):
         async with asyncio.timeout(limit):
             reader, writer = await asyncio.open_connection(*address)
             port = writer.get_extra_info("sockname")[1]
-            on_connect(port)
-            await asyncio.sleep(pause)
-            writer.write(exchange.text)
-            answer = await reader.read()
-            writer.close()
+            with contextlib.closing(writer):
+                on_connect(port)
+                await asyncio.sleep(pause)
+                writer.write(exchange.text)
+                answer = await reader.read()
     except (OSError, TimeoutError):
         pass
     return Client(number, port, begin, time.time(), exchange.status(answer))
@@ -74,19 +75,8 @@ def _status(answer):
 
 async def ask(address, path, limit=30.0):
     """Return how many seconds one request takes; `limit` when it fails."""
-    begin = time.monotonic()
-    try:
-        async with asyncio.timeout(limit):
-            reader, writer = await asyncio.open_connection(*address)
-            try:
-                writer.write(request(path))
-                if _status(await reader.read()):
-                    return time.monotonic() - begin
-            finally:
-                writer.close()
-    except (OSError, TimeoutError):
-        pass
-    return limit
+    one = await _one(1, address, page(path), lambda port: None, limit, 0)
+    return one.end - one.begin if one.status else limit
 
 
 async def trouble(kind, address, path, seconds):

@@ -143,12 +143,12 @@ def start(folder, redis_port, *options, before=()):
                    f"127.0.0.1:{redis_port}", *POOL.get(folder, ()), *options], before)
 
 
-def site(folder, size=16 << 20):
+def site(folder):
     """Make a copy of the site with a file /large in it; return its path.
 
     A client that reads it slowly makes the server wait: no socket's buffer can take it all."""
     for name in ("public", "templates"):
         shutil.copytree(TOP / name, Path(folder) / name)
     with open(Path(folder) / "public" / "large", "wb") as file:
-        file.truncate(size)
+        file.truncate(16 << 20)
     return str(folder)

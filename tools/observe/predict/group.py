@@ -72,10 +72,10 @@ def axis(class_, key):
     return first, max(first + 1, math.ceil(max(logs)))
 
 
-def place(value, ends, width=WIDTH):
+def place(value, ends):
     """Return the column, from 0, of a value on a log axis."""
     share = (math.log10(value) - ends[0]) / (ends[1] - ends[0])
-    return round(share * (width - 1))
+    return round(share * (WIDTH - 1))
 
 
 def lines(class_):

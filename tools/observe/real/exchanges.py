@@ -5,6 +5,7 @@ A client sends all of it together and reads until the program hangs up.
 
 import struct
 
+from tools.kit.redis import command
 from tools.observe.clients import Exchange, page
 
 COMPUTE_MS = 20         # of server.js; about as long as the loop below takes
@@ -13,10 +14,8 @@ COMPUTE = "local n = 0 for i = 1, 2000000 do n = n + i end return 'computed'"
 
 
 def redis():
-    """Return the Exchange that has Redis compute (RESP: redis.io/docs/reference/protocol-spec)."""
-    words = [b"EVAL", COMPUTE.encode(), b"0"]
-    text = b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(one), one) for one in words)
-    return Exchange(text + b"*1\r\n$4\r\nQUIT\r\n",
+    """Return the Exchange that has Redis compute."""
+    return Exchange(command("EVAL", COMPUTE, 0) + command("QUIT"),
                     lambda answer: 200 if answer == b"$8\r\ncomputed\r\n+OK\r\n" else 0)
 
 

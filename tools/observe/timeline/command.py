@@ -34,27 +34,31 @@ def main(words):
     chosen = [real[name] if name in real else lab.folder_of(name) for name in names]
     timelines, seen = zip(*(_record(one, options, words[own + 1:]) for one in chosen), strict=True)
     lines = caption(timelines, options)
-    out = write(timelines, lines, options.out)
+    files, told = {}, []
     if any(seen):
-        (out / "watch.txt").write_text("".join(filter(None, seen)), encoding="utf-8")
+        files["watch.txt"] = "".join(filter(None, seen))
+        told.append("watch.txt: what watch says while they wait")
     if options.flame:
-        picture = flame.draw(timelines, [*lines[:2], lines[-1]])
-        for name, text in (("flame.svg", picture), ("flame-dark.svg", states.dark(picture))):
-            (out / name).write_text(text, encoding="utf-8")
+        files |= both_themes("flame", flame.draw(timelines, [*lines[:2], lines[-1]]))
+        told.append("flame.svg, flame-dark.svg")
     if options.replay:
         data = replay.data_of(timelines, lines)
-        (out / "replay.html").write_text(replay.page(data), encoding="utf-8")
-        (out / "replay.json.xz").write_bytes(lzma.compress(json.dumps(data).encode()))
-    out = out.relative_to(TOP) if TOP in out.parents else out
-    if any(seen):
-        print(f"{out}/watch.txt: what watch says while they wait")
-    if options.flame:
-        print(f"{out}/flame.svg, flame-dark.svg")
-    if options.replay:
-        print(f"{out}/replay.html: step through it, line by line")
-    print(f"{out}/timeline.svg, timeline-dark.svg, timeline.html\n"
-          f"{out}/trace.json: open it at ui.perfetto.dev")
+        files |= {"replay.html": replay.page(data),
+                  "replay.json.xz": lzma.compress(json.dumps(data).encode())}
+        told.append("replay.html: step through it, line by line")
+    files |= {**both_themes("timeline", svg.draw(timelines, lines)),
+              "timeline.html": page.draw(timelines, lines),
+              "trace.json": export.trace_json(timelines)}
+    told += ["timeline.svg, timeline-dark.svg, timeline.html",
+             "trace.json: open it at ui.perfetto.dev"]
+    out = write(files, options.out)
+    print(*(f"{out}/{line}" for line in told), sep="\n")
     return 0
+
+
+def both_themes(name, picture):
+    """Return the files of a picture for light ground: it, and its dark twin."""
+    return {f"{name}.svg": picture, f"{name}-dark.svg": states.dark(picture)}
 
 
 def _record(chosen, options, more):
@@ -107,15 +111,12 @@ def _about_lines(timelines):
             f"({worst.title}: {export.duration(worst.slow)}).")
 
 
-def write(timelines, lines, out=None):
-    """Write all forms into a folder; return its path."""
+def write(files, out):
+    """Write {name: text or bytes} into a folder; return its path, below the project if it is
+    there."""
     now = datetime.datetime.now(datetime.timezone.utc)
     folder = TOP / (out or f"results/{now:%Y%m%dT%H%M%SZ}-timeline")
     folder.mkdir(parents=True, exist_ok=True)
-    picture = svg.draw(timelines, lines)
-    for name, text in (
-            ("timeline.svg", picture), ("timeline-dark.svg", states.dark(picture)),
-            ("timeline.html", page.draw(timelines, lines)),
-            ("trace.json", export.trace_json(timelines))):
-        (folder / name).write_text(text, encoding="utf-8")
-    return folder
+    for name, what in files.items():
+        (folder / name).write_bytes(what if isinstance(what, bytes) else what.encode())
+    return folder.relative_to(TOP) if TOP in folder.parents else folder

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from html import escape
 
 from tools.kit import states
-from tools.observe.timeline import lines
+from tools.observe.timeline import lines, svg
 from tools.observe.timeline.export import duration
-from tools.observe.timeline.svg import (
-    GROUND, LINE, QUIET, SMALL, TEXT, WIDTH, fill, patterns, who, wrapped)
+from tools.observe.timeline.svg import SMALL, TEXT, WIDTH
 
 LEFT, ROW, GAP = 16, 19, 18
 STRIPE = 5              # height of what is waited for
@@ -52,26 +51,14 @@ def draw(timelines, caption):
     for timeline in timelines:
         block, y = _block(timeline, y)
         parts += block
-    heading = f"{who(timelines)}: in which functions does the clients' time pass?"
-    caption = wrapped(caption)
-    height = y + LINE * len(caption) + 12
-    return "\n".join([
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' "
-        f"height='{height}' font-family='system-ui,sans-serif' role='img'>",
-        f"<title>{escape(heading)}</title>", patterns(),
-        f"<rect width='100%' height='100%' fill='{GROUND}'/>",
-        f"<text x='{LEFT}' y='24' font-size='16' font-weight='600' fill='{TEXT}'>"
-        f"{escape(heading)}</text>", *parts,
-        *(f"<text x='{LEFT}' y='{y + 12 + LINE * i}' font-size='{SMALL}' "
-          f"fill='{QUIET}'>{escape(line)}</text>" for i, line in enumerate(caption)), "</svg>\n"])
+    title = f"{svg.who(timelines)}: in which functions does the clients' time pass?"
+    return svg.whole(title, parts, caption, y + 12)
 
 
 def _block(timeline, y):
     root = tree(timeline)
-    parts = [f"<text x='{LEFT}' y='{y + 12}' font-size='{SMALL}' fill='{QUIET}'>"
-             f"<tspan font-size='14' font-weight='600' fill='{TEXT}'>{escape(timeline.title)}"
-             f"</tspan><tspan dx='12'>the clients' time together: {duration(root.seconds)}"
-             "</tspan></text>"]
+    parts = [svg.name_line(
+        timeline, f"the clients' time together: {duration(root.seconds)}", y + 12)]
     y += 20
     rows = _rows(root, LEFT, (WIDTH - 2 * LEFT) / max(root.seconds, 1e-9), 0)
     depth = 1 + max((row for row, *_ in rows), default=0)
@@ -107,7 +94,7 @@ def _box(y, x, width, label, node, whole, row):
     # What is waited for is a stripe with its words below: they could not be read on some colours.
     colour, height = states.FRAMES[row % 2][0], ROW - 1
     if node.kind:
-        colour, height = fill(node.kind), STRIPE
+        colour, height = svg.fill(node.kind), STRIPE
     return (f"<g><title>{escape(said)}</title><rect x='{x:.1f}' y='{y}' "
             f"width='{max(width - 0.6, 0.6):.1f}' height='{height}' fill='{colour}'/>"
             f"<text x='{x + 3:.1f}' y='{y + 13 + (STRIPE if node.kind else 0)}' "

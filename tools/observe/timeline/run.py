@@ -1,7 +1,6 @@
 """Runs a server under strace, lets clients come, and keeps what happened."""
 
 import contextlib
-import os
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -39,11 +38,10 @@ class Timeline:
     lesson: str = ""        # what is to be seen, in a few words
 
 
-def record(folder, count, delay, path, options=(), stacks=True):
+def record(folder, count, delay, path, options=()):
     """Return the Timeline of `count` clients that ask one of the seven.
 
-    `delay`: seconds until each reply of Redis; `stacks`: record a second burst, for lines.
-    Raises lab.LabError."""
+    `delay`: seconds until each reply of Redis. A second burst is for lines. Raises lab.LabError."""
     with contextlib.ExitStack() as stack:
         redis = stack.enter_context(lab.Redis())
         slow = stack.enter_context(SlowRedis(redis.port, delay))
@@ -60,7 +58,7 @@ def record(folder, count, delay, path, options=(), stacks=True):
         trace = traced(start, burst(0), place)
         # Here a call is slow, and a server that waits for a request might find it there. So
         # some requests come later.
-        with_stacks = traced(start, burst(PAUSE), place, "-k") if stacks else None
+        with_stacks = traced(start, burst(PAUSE), place, "-k")
         title = " ".join([folder.replace("_", " "), *options])
         return assemble(title, trace, plain, with_stacks)
 
@@ -174,9 +172,6 @@ class Sampler:
 
     @staticmethod
     def _of(pid):
-        found = {}
-        with contextlib.suppress(OSError):
-            for task in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as file:
-                    found[int(task)] = int(file.read().split()[1])
-        return found
+        found = {thread: procfs.read(f"/proc/{pid}/task/{thread}/schedstat").split()
+                 for thread in procfs.threads(pid)}
+        return {thread: int(words[1]) for thread, words in found.items() if words}

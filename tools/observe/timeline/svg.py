@@ -24,7 +24,6 @@ LESSONS = {
     "07": "one loop waits for all clients together",
 }
 HEAD, TITLE, AXIS, LINE = 44, 26, 34, 18
-_FONT = "font-family='system-ui,sans-serif'"
 
 
 def draw(timelines, caption):
@@ -34,26 +33,33 @@ def draw(timelines, caption):
     span = max(t.end - t.begin for t in timelines)
     scale = (WIDTH - LEFT - RIGHT) / span
     legend, top = _legend(timelines)
-    caption = wrapped(caption)
     parts, y = [], top
     for timeline in timelines:
         block, y = _block(timeline, y, scale)
         parts += block
-    height = y + AXIS + LINE * len(caption) + 10
+    return whole(heading(timelines), [*legend, *_axis(span, scale, top, y), *parts], caption,
+                 y + AXIS + 14)
+
+
+def whole(title, parts, caption, y):
+    """Return the SVG text of a picture with the lines `caption` below it, from y on."""
+    caption = [line for one in caption for line in textwrap.wrap(one, LETTERS)]
+    height = y + LINE * len(caption) - 4
     return "\n".join([
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} "
-        f"{height}' width='{WIDTH}' height='{height}' {_FONT} role='img'>",
-        f"<title>{escape(heading(timelines))}</title>", patterns(),
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' "
+        f"height='{height}' font-family='system-ui,sans-serif' role='img'>",
+        f"<title>{escape(title)}</title>", patterns(),
         f"<rect width='100%' height='100%' fill='{GROUND}'/>",
-        f"<text x='16' y='24' font-size='16' font-weight='600' fill='{TEXT}'>"
-        f"{escape(heading(timelines))}</text>", *legend, *_axis(span, scale, top, y), *parts,
-        *(f"<text x='16' y='{y + AXIS + 14 + LINE * i}' font-size='{SMALL}' "
-          f"fill='{QUIET}'>{escape(line)}</text>" for i, line in enumerate(caption)), "</svg>\n"])
+        f"<text x='16' y='24' font-size='16' font-weight='600' fill='{TEXT}'>{escape(title)}</text>",
+        *parts, *(f"<text x='16' y='{y + LINE * i}' font-size='{SMALL}' fill='{QUIET}'>"
+                  f"{escape(line)}</text>" for i, line in enumerate(caption)), "</svg>\n"])
 
 
-def wrapped(caption):
-    """Return the lines below a picture, none of them longer than the picture is wide."""
-    return [line for one in caption for line in textwrap.wrap(one, LETTERS)]
+def name_line(timeline, said, y):
+    """Return the line of text above the rows of a server."""
+    return (f"<text x='16' y='{y}' font-size='{SMALL}' fill='{QUIET}'><tspan font-size='14' "
+            f"font-weight='600' fill='{TEXT}'>{escape(timeline.title)}</tspan>"
+            f"<tspan dx='12'>{said}</tspan></text>")
 
 
 def who(timelines):
@@ -118,9 +124,8 @@ def _axis(span, scale, top, bottom):
 def _block(timeline, y, scale):
     number, *more = timeline.title.split()
     lesson = timeline.lesson or (LESSONS.get(number, "") if len(more) == 1 else "")
-    parts = [f"<text x='16' y='{y + 15}' font-size='{SMALL}' fill='{QUIET}'><tspan font-size='14' "
-             f"font-weight='600' fill='{TEXT}'>{escape(timeline.title)}</tspan><tspan "
-             f"dx='12'>{duration(timeline.seconds)}{lesson and ': ' + lesson}</tspan></text>"]
+    parts = [name_line(
+        timeline, f"{duration(timeline.seconds)}{lesson and ': ' + lesson}", y + 15)]
     y, role = y + TITLE, "worker"
     for row in timeline.rows:
         pitch, height = ROW[row.role]
