@@ -4,14 +4,11 @@ import math
 import os
 import random
 import statistics
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
 
 from tests.bench.made_up import KEYS, row, summed_up
-from tools.kit import TOP
 from tools.report import join, table
 from tools.results import rundir
 from tools.stats import bottleneck, sentences, stats, steady, summary
@@ -177,13 +174,6 @@ def test_each_curve_says_what_was_lost():
         assert part in text
 
 
-def test_stats_measure_nothing():
-    """They need rows only: neither servers nor load tools nor a meter."""
-    code = ("import sys, tools.stats.summary\n"
-            "print(*{m.split('.')[1] for m in sys.modules if 'tools.' in m})")
-    assert subprocess.check_output([sys.executable, "-c", code], text=True, cwd=TOP) == "stats\n"
-
-
 @pytest.mark.parametrize("value, text", [
     (12345, "12,300"), (45.67, "45.7"), (4.567, "4.57"), (0, "0"), (12, "12"), (None, "?")])
 def test_number(value, text):
@@ -286,26 +276,25 @@ def test_what_is_said(ratios, adaptive, verdict, words):
     assert stats.said(found, "more", "cheaper").startswith(words)
 
 
-def session(noise, rounds=None):
+def session(noise):
     """Measure two copies of a server in the rounds of a session; noise() is drawn for each run.
     Return the verdict about CPU time."""
     made, keys = [], [("keep-alive", server, 100) for server in ("poll", "epoll")]
-    for number in range(1, (rounds or stats.LOOKS[-1]) + 1):
+    for number in range(1, stats.LOOKS[-1] + 1):
         made += [paired(number, server, 50 * noise()) for _, server, _ in keys]
-        if not rounds and number in stats.LOOKS and not unsettled(made, keys, lambda _: "epoll"):
+        if number in stats.LOOKS and not unsettled(made, keys, lambda _: "epoll"):
             break
-    return comparisons(made, lambda _: "epoll", adaptive=not rounds)[0]["verdict"]
+    return comparisons(made, lambda _: "epoll", adaptive=True)[0]["verdict"]
 
 
-@pytest.mark.parametrize("rounds", [None, 9])
-def test_two_copies_of_one_server_are_rarely_called_different(rounds):
-    """5 % of sessions, and what chance adds in a hundred of them: adaptive ones and such of a
-    fixed length, with the noise of the machine of the reference."""
+def test_two_copies_of_one_server_are_rarely_called_different():
+    """5 % of sessions, and what chance adds in a hundred of them, with the noise of the machine
+    of the reference."""
     rows = rundir.read_rows(os.path.join(join.REFERENCE, "samples.csv"))
     chance, some = random.Random(17), [
         figure / statistics.mean(figures.values()) for cell in by_round(rows, "cpu_us").values()
         for figures in cell.values() for figure in figures.values()]
-    wrong = sum(session(lambda: chance.choice(some), rounds) in (stats.MORE, stats.LESS)
+    wrong = sum(session(lambda: chance.choice(some)) in (stats.MORE, stats.LESS)
                 for _ in range(100))
     assert wrong <= 10
 

@@ -25,7 +25,7 @@ def summary_of_a_stored_run(tmp_path_factory):
     return summaries.make(made_up.folder(tmp_path_factory.mktemp("results")))
 
 
-@pytest.mark.parametrize("wide", [40, 80, 120])
+@pytest.mark.parametrize("wide", [40, 120])
 def test_the_answer_is_one_screen(stored, wide):
     """24 lines of 80 columns, with one left for the prompt; nothing wraps. Path and what to do
     next are always there, and each experiment that is shown has its sentence and its rows."""

@@ -129,21 +129,27 @@ def test_curves_are_named_beside_their_ends(drawn):
 LOOK = pathlib.Path(__file__).with_name("data") / "look.js"
 
 
+@pytest.fixture(scope="module", name="browser")
+def one_chromium():
+    """A Chromium for both themes."""
+    with chromium.chromium() as browser:
+        yield browser
+
+
 @pytest.mark.parametrize("width, theme", [(400, "light"), (1280, "dark")])
-def test_report_in_a_browser(drawn, width, theme):
+def test_report_in_a_browser(drawn, browser, width, theme):
     """All charts are whole, legible, and on the ground of the theme; the page never scrolls
     sideways, asks another host or logs an error; a click on a head sorts by number, and the next
     one the other way round."""
-    with chromium.chromium() as browser:
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-            "width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False})
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
-            {"name": "prefers-color-scheme", "value": theme}]})
-        browser.get((drawn / "report.html").as_uri())
-        assert not browser.get_log("browser")
-        found = browser.execute_script(LOOK.read_text())
-        assert not [entry for entry in browser.get_log("performance")
-                    if '"url":"http' in entry["message"]]
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
+        {"name": "prefers-color-scheme", "value": theme}]})
+    browser.get((drawn / "report.html").as_uri())
+    assert not browser.get_log("browser")
+    found = browser.execute_script(LOOK.read_text())
+    assert not [entry for entry in browser.get_log("performance")
+                if '"url":"http' in entry["message"]]
     ground = styles.GROUND[theme == "dark"]
     assert found["over"] <= 0 and len(found["images"]) == 3 * len(DRAWN) + 1
     for image in found["images"]:

@@ -86,15 +86,13 @@ needs_ab = pytest.mark.skipif(bool(load.missing("ab")), reason="needs ab")
 
 
 @needs_ab
-@pytest.mark.parametrize("die, told", [
-    ("os.abort()", "SIGABRT"), ("os._exit(3)", "exit code 3")])
-def test_a_crash_is_told(die, told, worker):
-    """By which signal or exit code; a rate until then is no rate."""
-    row = worker.run(cell_of(die), 0.6)
-    assert (row["status"], row["limit"]) == ("crashed", "crash") and told in row["note"]
+def test_a_crash_is_told(worker):
+    """By which signal; a rate until then is no rate."""
+    row = worker.run(cell_of("os.abort()"), 0.6)
+    assert (row["status"], row["limit"]) == ("crashed", "crash") and "SIGABRT" in row["note"]
     assert row["rate"] is row["cpu_us"] is row["server_busy"] is None
     assert row["requests"] > 20 and row["failed"] > 0
-    assert told in worker.problems[0]
+    assert "SIGABRT" in worker.problems[0]
 
 
 @needs_ab

@@ -73,21 +73,7 @@ def test_a_run_leaves_everything_behind(tmp_path):
 
 
 @needs_servers
-def test_a_study_leaves_the_files_of_a_run(tmp_path):
-    """In a folder with its name."""
-    process = bench("study", "floors", SERVERS="epoll", SECONDS="0.4", REPEAT="1",
-                    OUT=str(tmp_path))
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, output
-    assert {row["server"] for row in rows(tmp_path)} == {
-        "epoll", "floor-epoll", "floor-epoll-kept"}
-    folder = (tmp_path / "latest").resolve()
-    assert folder.name.endswith("-floors") and (folder / "summary.json").exists()
-
-
-@needs_servers
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_keeps_what_is_measured(number, tmp_path):
+def test_ctrl_c_keeps_what_is_measured(tmp_path):
     """Two cells, then the signal: their rows are there, nothing runs on."""
     process = bench("run", "--out", str(tmp_path), "--seconds", "0.4", "--repeat", "50",
                     "--experiment", "guestbook", "--servers", "epoll")
@@ -96,7 +82,7 @@ def test_ctrl_c_keeps_what_is_measured(number, tmp_path):
         assert time.monotonic() < until and process.poll() is None
         time.sleep(0.1)
     began = {one.pid for one in procfs.tree(process.pid)} - {process.pid}
-    process.send_signal(number)
+    process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 130, output
     assert "Stopped before the end" in output
@@ -116,12 +102,13 @@ def test_wrong_values(words, wrong):
 
 @pytest.fixture(name="inside")
 def session_in_this_process(monkeypatch, tmp_path):
-    """Lets command.run(words) run here: no signal handlers, no other cores or
-    network. Returns a function that calls it."""
+    """Lets command.run(words) run here: no signal handlers, no other cores or network, and no
+    wait for a quiet machine. Returns a function that calls it."""
     monkeypatch.setattr(command.venv, "restart_inside", lambda: "not asked for")
     monkeypatch.setattr(command.process, "end_on_signals", lambda: None)
     monkeypatch.setattr(session.os, "sched_setaffinity", lambda *_: None)
     monkeypatch.setattr(session.netns, "enter", lambda: None)
+    monkeypatch.setattr(session.Here, "gate", lambda *_: None)
 
     def run(*more):
         return command.run(["--out", str(tmp_path), "--experiment", "redirect", "--servers",
@@ -144,6 +131,18 @@ def test_what_goes_wrong_before_the_first_cell(where, what, status, said, inside
     inside.patch.setattr(command, "measure", stop)
     assert inside() == status
     assert said in "".join(capsys.readouterr())
+
+
+@needs_servers
+def test_a_study_leaves_the_files_of_a_run(inside, tmp_path):
+    """In a folder with its name. Here none of its cells can be measured."""
+    inside.patch.setattr(session.cells.Runner, "_measure", refuse)
+    assert command.study(["floors", "--out", str(tmp_path), "--servers", "epoll",
+                          "--repeat", "1"]) == 0
+    assert {row["server"] for row in rows(tmp_path)} == {
+        "epoll", "floor-epoll", "floor-epoll-kept"}
+    folder = (tmp_path / "latest").resolve()
+    assert folder.name.endswith("-floors") and (folder / "summary.json").exists()
 
 
 @needs_servers

@@ -8,7 +8,7 @@ import pytest
 
 from tests.bench import made_up
 from tools.book import figures
-from tools.report import diff, join, report, summaries
+from tools.report import diff, join, summaries
 from tools.results import rundir
 from tools.stats.stats import EQUAL, FEW, LESS, MORE, UNKNOWN
 
@@ -82,7 +82,7 @@ def test_what_is_committed(whole, tmp_path, monkeypatch):
     with pytest.raises(join.JoinError, match="are noisy"):
         join.join(tmp_path / "reference", [whole])
     monkeypatch.setattr(join, "NOISY", 1)
-    made = report.make(whole)[0]
+    made = summaries.make(whole)
     join.commit(whole, made, "floors")
     made["experiments"].pop()
     assert "This is a part" in join.commit(whole, made)
@@ -93,7 +93,7 @@ def test_what_is_committed(whole, tmp_path, monkeypatch):
 
 
 def test_a_compressed_run_is_read_as_any_other(whole, tmp_path):
-    """By diff, report, join and the book; a folder holds one form of a table, not both."""
+    """By diff, join and the book, and so by the report; a folder holds one form of a table, not both."""
     packed = tmp_path / "packed"
     rundir.copy(whole, packed, compressed=True)
     assert rundir.read_rows(packed / "samples.csv") == rundir.read_rows(whole / "samples.csv")
@@ -101,7 +101,6 @@ def test_a_compressed_run_is_read_as_any_other(whole, tmp_path):
     assert diff.main([str(packed), str(whole)]) == 0
     join.join(tmp_path / "joined", [packed])
     assert summaries.make(tmp_path / "joined") == summaries.make(whole)
-    assert report.make(packed)[0] == report.make(whole)[0]
     assert figures.Run(packed).rows == figures.Run(whole).rows
     rundir.copy(packed, tmp_path / "joined", compressed=True)
     assert not list((tmp_path / "joined").glob("*.csv"))
@@ -123,6 +122,18 @@ def test_what_is_kept_for_long_names_no_file_that_stays_behind(whole, tmp_path):
     assert {path.name for path in kept.iterdir()} == {"samples.csv.xz", "env.json"}
     assert rundir.read_rows(kept / "samples.csv") == [row | {"raw": None} for row in rows]
     assert summaries.make(kept) == summaries.make(run)
+
+
+def test_what_is_kept_for_long_has_no_digits_of_chance():
+    """A word keeps its own, and so does a whole number; the rounds of a cell follow each other."""
+    assert rundir.kept(b"server,x,repeat,cpu_us,rate,p99_ms,server_busy,note\n"
+                       b"epoll,20,1,46.57349,20408.16,38.41449,99.98,1.23456\n"
+                       b"poll,20,1,8.5,,1234567,0.00123456,\n"
+                       b"epoll,20,2,46.57,123456.7,38.5,7,\n") == (
+        b"server,x,repeat,cpu_us,rate,p99_ms,server_busy,note\n"
+        b"epoll,20,1,46.573,20408,38.41,100,1.23456\n"
+        b"epoll,20,2,46.57,123460,38.5,7,\n"
+        b"poll,20,1,8.5,,1234567,0.00123,\n")
 
 
 @pytest.mark.parametrize("noisy, changed, refused", [

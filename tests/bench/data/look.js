@@ -1,7 +1,7 @@
 // What a browser sees of a report.
 document.querySelectorAll("details").forEach(d => d.open = true);
 const body = document.documentElement;
-const canvas = document.createElement("canvas").getContext("2d");
+const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 const table = document.querySelector("#guestbook table");
 const figures = () => [...table.tBodies[0].rows].map(
     r => parseFloat(r.cells[1].textContent.replace(/^\D*/, "")));
