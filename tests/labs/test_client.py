@@ -26,8 +26,7 @@ def answers():
                     pass
                 seconds, status = left.pop(0)
                 time.sleep(seconds)
-                self.wfile.write(b"HTTP/1.1 %d x\r\nContent-Length: 0\r\n\r\n"
-                                 % status)
+                self.wfile.write(b"HTTP/1.1 %d x\r\nContent-Length: 0\r\n\r\n" % status)
 
         server = socketserver.TCPServer(("127.0.0.1", 0), Handler)
         servers.append(server)

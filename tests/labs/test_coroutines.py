@@ -2,7 +2,6 @@
 the page below a stack, and with FULL=1 it passes the black-box suite as 07 does."""
 
 import contextlib
-import os
 import re
 import resource
 import signal
@@ -12,12 +11,12 @@ import sys
 
 import pytest
 
+from tests.labs.grading import full
 from tools.kit import TOP, client, servers, wait
 
 SOLUTION = TOP / "labs/09_coroutines/solution"
 LIMIT = 60          # seconds for what takes one
 FEW = 64            # descriptors of a server; three quarters of them are for clients
-FULL = os.environ.get("FULL", "") not in ("", "0")
 FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pthread")
 # Three functions take turns. Each keeps four numbers, in registers if it can.
 TAKE_TURNS = r"""
@@ -89,9 +88,10 @@ def built(folder, *flags):
 
 
 @pytest.mark.parametrize("optimized", ["-O0", "-O2"])
-@pytest.mark.parametrize("how", ["own", "context"])
-def test_functions_that_take_turns_keep_their_numbers(tmp_path, how, optimized):
-    assert subprocess.run([built(tmp_path, optimized), how], check=False).returncode == 0
+def test_functions_that_take_turns_keep_their_numbers(tmp_path, optimized):
+    program = built(tmp_path, optimized)
+    for how in ("own", "context"):
+        assert subprocess.run([program, how], check=False).returncode == 0, how
 
 
 def test_a_stack_that_overflows_ends_the_program(tmp_path):
@@ -144,7 +144,7 @@ def test_a_client_that_waits_for_redis_does_not_make_room(tmp_path):
             server.wait()
 
 
-@pytest.mark.skipif(not FULL, reason="minutes: make check-labs FULL=1")
+@full
 def test_it_passes_the_black_box_suite_as_07_does(tmp_path):
     """Under the name of 07, but for what needs several processes."""
     text = (SOLUTION / "main.c").read_text(encoding="utf-8")

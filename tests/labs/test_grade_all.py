@@ -16,10 +16,9 @@ import pytest
 from labs.grade import lab as labs
 from labs.grade import records, similar, starter, summary
 from labs.grade.batch import SettingError, read_settings
-from tests.labs.grading import TOP
+from tests.labs.grading import FULL, TOP, full
 from tools.kit import wait
 
-FULL = os.environ.get("FULL", "") not in ("", "0")
 LIMIT = 120             # seconds for a class of the quick grader
 RUN = """
 import sys
@@ -123,8 +122,7 @@ def test_only_what_changed_is_graded_again(klass):
     assert klass.table()["carl"]["total"] == "0"
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM][:3 if FULL
-                                                                                     else 2])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, *[signal.SIGTERM] * FULL])
 def test_a_run_that_ends_early_goes_on(klass, number):
     """It grades no submission twice, ends its graders, and the table is that of a run that was
     not stopped."""
@@ -161,7 +159,7 @@ def children(pid):
         return file.read().split()
 
 
-@pytest.mark.skipif(not FULL, reason="takes 3 s: FULL=1")
+@full
 def test_two_runs_do_not_share_a_folder(klass):
     klass.hand_in("a", "hangs")
     with klass.start() as process:
@@ -209,9 +207,8 @@ def test_mistakes_of_several_are_one_whatever_their_numbers():
     lab = labs.find("03")
 
     def failed(name, seen):
-        return records.Record(name, result={
-            "compiled": True, "points": 0, "tests": {
-                lab.tests[0].name: {"passed": False, "seen": seen, "points": 0}}})
+        return records.Record(name, result={"compiled": True, "points": 0, "tests": {
+            lab.tests[0].name: {"passed": False, "seen": seen, "points": 0}}})
 
     found = summary.mistakes(lab, [failed("a", "17 threads"), failed("b", "3,000 threads"),
                                    failed("c", "no answer")])
@@ -260,7 +257,7 @@ def test_a_wrong_setting_is_named(settings, said, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["anna"]
 
 
-@pytest.mark.skipif(not FULL, reason="grades three submissions: FULL=1")
+@full
 def test_the_real_grader(tmp_path):
     """As in one's own grade: all points, none, and a compiler that refuses."""
     lab = labs.find("03")

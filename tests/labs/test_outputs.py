@@ -19,9 +19,8 @@ import pytest
 from labs import handout as writer
 from labs.grade import build, outputs
 from labs.grade import lab as labs
-from tests.labs.grading import TOP
+from tests.labs.grading import TOP, full
 
-FULL = os.environ.get("FULL", "") not in ("", "0")
 LIMIT = 600             # seconds for a script; it may build and grade
 LAB = labs.find("03")
 
@@ -168,7 +167,7 @@ def test_gradescope_has_a_result_whatever_happens(site):
     assert "expected" in run_autograder(site)["output"]
 
 
-@pytest.mark.skipif(not FULL, reason="builds the labs and fetches Python packages: FULL=1")
+@full
 def test_gradescope_grades_after_its_setup(site):
     subprocess.run(["bash", site / "source" / "setup.sh", site / "source"], check=True,
                    env={**os.environ, "INSTALL": ""}, timeout=LIMIT)
@@ -198,7 +197,7 @@ def test_autolab_has_a_result_whatever_happens(made, tmp_path):
     assert "Tell your instructor" in text and sum(scores.values()) == 0
 
 
-@pytest.mark.skipif(not FULL, reason="builds and grades: FULL=1")
+@full
 def test_autolab_grades(made, tmp_path):
     (tmp_path / "03").mkdir()
     hand_in(tmp_path / "03")

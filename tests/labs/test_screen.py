@@ -51,11 +51,9 @@ def test_all_points(show):
 def test_tests_that_did_not_run_are_counted_only(show):
     """After -k NAME, for example."""
     graded = grade()
-    graded = outputs.Grade(LAB, graded.results[:1]
-                           + grade(*range(30), ran=False).results[1:])
+    graded = outputs.Grade(LAB, graded.results[:1] + grade(*range(30), ran=False).results[1:])
     said = show(graded)
-    assert f"{len(LAB.tests) - 1} of {len(LAB.tests)} tests were not run" \
-        in said
+    assert f"{len(LAB.tests) - 1} of {len(LAB.tests)} tests were not run" in said
     assert LAB.tests[1].hint not in " ".join(said.split())
 
 
