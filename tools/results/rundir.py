@@ -32,6 +32,11 @@ COUNTED = ("experiment", "variant", "server", "x", "repeat", "figure", "value")
 # time, and when the tool began after the first one.
 HOSTS = ("experiment", "variant", "server", "x", "repeat", "order", "host", "role", "busy",
          "cores_busy", "requests", "rate", "failed", "begin_ms", "clock_ms")
+# With how many digits a run is kept for long: enough for what is compared, and three for the rest
+# of the figures. The rounds differ by several per cent, and digits of chance take most of the room.
+DIGITS = {"cpu_us": 5, "rate": 5, "cpu_user_us": 4, "cpu_system_us": 4, "seconds": 4, "value": 4,
+          "per_request": 6, "p50_ms": 4, "p99_ms": 4}
+CELL = ("experiment", "variant", "server", "x")     # the columns that name a cell
 # Columns that are words, even when they look like a number, as a note may.
 WORDS = ("experiment", "variant", "server", "kind", "started", "status", "tool", "host", "role",
          "limit", "evidence", "note", "raw", "call", "figure")
@@ -134,9 +139,8 @@ def rows_of(folder, name):
 
 def copy(run, folder, compressed):
     """Copy the CSV files and env.json of `run` to `folder`, which may have older ones. The CSV
-    files are then compressed, or not. What is compressed is to be kept for long: without the
-    names of files in raw/, which stay behind, and without tables that have no row. Raises
-    OSError."""
+    files are then compressed, or not. What is compressed is to be kept for long: as kept() leaves
+    it, and without tables that have no row. Raises OSError."""
     os.makedirs(folder, exist_ok=True)
     for name in os.listdir(run):
         source, table = os.path.join(run, name), os.path.join(folder, name.removesuffix(".xz"))
@@ -147,25 +151,35 @@ def copy(run, folder, compressed):
                 data = file.read()
             for old in (table, f"{table}.xz"):
                 pathlib.Path(old).unlink(missing_ok=True)
-            if compressed:
-                data = _without_raw(data)
-                if data.count(b"\n") > 1:
-                    pathlib.Path(f"{table}.xz").write_bytes(
-                        lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
-            else:
+            if not compressed:
                 pathlib.Path(table).write_bytes(data)
+            elif data.count(b"\n") > 1:
+                pathlib.Path(f"{table}.xz").write_bytes(
+                    lzma.compress(kept(data), preset=9 | lzma.PRESET_EXTREME))
 
 
-def _without_raw(data):
-    """Return a CSV file as bytes with its column `raw`, if it has one, empty."""
-    rows = csv.DictReader(io.StringIO(data.decode(), newline=""))
-    if "raw" not in (rows.fieldnames or ()):
-        return data
+def kept(data):
+    """Return a CSV file, as bytes, as it is kept for long: every row; figures with DIGITS; no
+    names of files in raw/, which stay behind; no FORMER columns. The rounds of a cell follow each
+    other, which are alike and so take less room; their order in time is a column."""
+    reader = csv.DictReader(io.StringIO(data.decode(), newline=""))
+    names = [name for name in reader.fieldnames or () if name not in FORMER]
+    rows = [{name: _digits(name, row[name]) for name in names} for row in reader]
+    seen = {key: list(dict.fromkeys(row[key] for row in rows)) for key in CELL if key in names}
+    rows.sort(key=lambda row: [at.index(row[key]) for key, at in seen.items()])
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, rows.fieldnames, lineterminator="\n")
+    writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({**row, "raw": ""} for row in rows)
+    writer.writerows(rows)
     return text.getvalue().encode()
+
+
+def _digits(name, text):
+    """Return a field of the column `name` as it is kept: without digits that say nothing."""
+    if name == "raw" or "." not in text or name in WORDS:
+        return "" if name == "raw" else text
+    short = f"{float(text):.{DIGITS.get(name, 3)}g}"
+    return f"{float(short):.0f}" if "e+" in short else short
 
 
 def as_value(key, text):
