@@ -15,7 +15,7 @@ exact_kernel["6.12"].epoll["answer"].total: instructions a request.
 
 from tools.book import figures
 from tools.book.data import RESULTS
-from tools.book.extension import SEVEN, WRONG, Block
+from tools.book.extension import SEVEN, Block
 from tools.exact import curves, parts, pictures, results
 from tools.exact.results import title
 
@@ -25,12 +25,6 @@ MACHINES = {}       # {curve: the machine of its own file}
 
 class Exact(Block):
     """Directives of this module; a method for each."""
-
-    def run(self):
-        try:
-            return getattr(self, self.name.replace("-", "_"))(*self.arguments)
-        except (*WRONG, KeyError) as error:
-            return [self.refuse(repr(error))]
 
     @property
     def counted(self):

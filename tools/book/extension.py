@@ -12,6 +12,7 @@ code and pictures, resolved when the book is built.
     :::{calls} guestbook iterative epoll         system calls a request
     :::{times} mixed p99_ms                      response times by x, of a study
     :::{response} mixed                          the same as curves
+    :::{awake} guestbook 20 100 1000             CPU time as the machine is, and with no core asleep
     :::{counted} fairness ms, the longest iteration      a figure of its hooks
     :::{quote} 07_epoll/main.c serve_clients     a definition in C
     :::{picture} epoll                           a drawing of pictures.py
@@ -39,7 +40,8 @@ from tools.kit.servers import ARCHITECTURES
 from tools.report import charts, styles, table
 from tools.stats.summary import BURST
 
-WRONG = (figures.FigureError, source.SourceError, OSError, ValueError, TypeError)
+WRONG = (figures.FigureError, source.SourceError, OSError, ValueError, TypeError, KeyError,
+         StopIteration)
 SEVEN = [one.name for one in ARCHITECTURES]
 GRID = (20, 100, 500, 1000, 5000, 10000, 15000)     # rows of a table
 COLUMNS = {     # of a table of costs: title, digits
@@ -124,9 +126,9 @@ class Block(SphinxDirective, Resolved):
 
     def run(self):
         try:
-            return getattr(self, self.name)(*self.arguments)
+            return getattr(self, self.name.replace("-", "_"))(*self.arguments)
         except WRONG as error:
-            return [nodes.paragraph("", "", self.refuse(error))]
+            return [nodes.paragraph("", "", self.refuse(f"{self.name}: {error}"))]
 
     # ------------------------------------------------------ what they are of
 
@@ -204,6 +206,21 @@ class Block(SphinxDirective, Resolved):
             [key for key in COLUMNS if key != "cpu_user_us"], (
                 self.page(name).experiment["title"], self.page(name).variant,
                 f"{int(x):,} {self.page(name).experiment['x_short']}"))
+
+    def awake(self, name, *points):
+        """CPU microseconds of the seven in both runs, and their ratio."""
+        variant, rows = self.page(name).variant, []
+        runs = [names[name][variant] for names in (self.data.names, self.data.names["awake"])]
+        for server in SEVEN:
+            row = [server]
+            for x in map(int, points):
+                plain, awake = (run[server][x].cpu_us for run in runs)
+                row += [figures.show(plain, 1), figures.show(awake, 1), f"{awake / plain:.2f}"]
+            rows.append(row)
+        heads = [head for x in points for head in (f"{int(x):,}", "awake", "ratio")]
+        return [*self.table(["server", *heads], rows, "", (
+            self.page(name).experiment["title"], variant, "CPU µs of a request, by clients")),
+            self.note("Awake: " + self.data.machine("reference-awake"))]
 
     def calls(self, name, *servers):
         """System calls a request, by what they are for."""
@@ -367,7 +384,7 @@ def setup(app):
     for role in ("value", "than", "ratio"):
         app.add_role(role, Figure())
     app.add_directive("claim", Claim)
-    for name in ("curve", "shape", "costs", "across", "calls",
+    for name in ("curve", "shape", "costs", "across", "calls", "awake",
                  "times", "response", "counted", "quote", "picture", "timeline", "overview",
                  "metrics", "runs"):
         app.add_directive(name, Block)

@@ -19,7 +19,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 
 from tools.book import figures
-from tools.book.extension import WRONG, Block
+from tools.book.extension import Block
 from tools.kit import servers
 from tools.observe.predict import guess
 from tools.report import styles
@@ -35,13 +35,7 @@ class Guess(Block):
     required_arguments, optional_arguments = 2, 0
     option_spec = {"known": directives.unchanged, "claim": directives.unchanged}
 
-    def run(self):
-        try:
-            return self.box(*self.arguments)
-        except (*WRONG, KeyError) as error:
-            return [nodes.paragraph("", "", self.refuse(error))]
-
-    def box(self, name, server):
+    def guess(self, name, server):
         """Return the data, and what a page without script shows."""
         said = guess.sentences(self.content)
         told = {**self.curves(name, server), "said": said if self.holds() else {}}

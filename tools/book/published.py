@@ -16,7 +16,7 @@ from docutils import nodes
 from tools.bench import experiments
 from tools.bench.peers import unavailable
 from tools.book import curves, figures
-from tools.book.extension import SEVEN, WRONG, Block
+from tools.book.extension import SEVEN, Block
 from tools.report import charts
 
 LOAD = ("load tool", "cores of the load")       # what ends a rate that is no server's
@@ -24,12 +24,6 @@ LOAD = ("load tool", "cores of the load")       # what ends a rate that is no se
 
 class Published(Block):
     """Directives of this module; a method for each."""
-
-    def run(self):
-        try:
-            return getattr(self, self.name.replace("-", "_"))(*self.arguments)
-        except (*WRONG, KeyError, StopIteration) as error:
-            return [nodes.paragraph("", "", self.refuse(repr(error)))]
 
     @staticmethod
     def given(name):
