@@ -39,19 +39,20 @@ class Cell:
 CELLS = {one["name"]: Cell(**one) for one in _FILE["cell"]}
 
 
-class UnknownCell(Exception):
-    """The text names the cells that there are."""
+def among(names, known, setting):
+    """Return those of `known`, by name, that a comma-separated list names. Raises ValueError."""
+    wanted = names.replace(",", " ").split()
+    if unknown := [name for name in wanted if name not in known]:
+        raise ValueError(f"{setting} has '{unknown[0]}'; it can have all, or {', '.join(known)}")
+    return [known[name] for name in wanted]
 
 
 def chosen(names):
     """Return the cells of a comma-separated list: "" means those of every day, "all" all of them.
-    Raises UnknownCell."""
+    Raises ValueError."""
     if names == "all":
         return list(CELLS.values())
-    wanted = [name for name in names.replace(",", " ").split()]
-    if unknown := [name for name in wanted if name not in CELLS]:
-        raise UnknownCell(f"EXPERIMENT has '{unknown[0]}'; it can have all, or {', '.join(CELLS)}")
-    return [CELLS[name] for name in wanted] or [one for one in CELLS.values() if not one.more]
+    return among(names, CELLS, "EXPERIMENT") or [one for one in CELLS.values() if not one.more]
 
 
 def requests():

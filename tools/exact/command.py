@@ -54,7 +54,7 @@ def chosen_servers(text):
 
 
 def chosen_cells(settings):
-    """Return the cells that `settings` ask for. Raises UnknownCell and ValueError."""
+    """Return the cells that `settings` ask for. Raises ValueError."""
     cells = all_cells.chosen(settings.cells)
     if not settings.clients:
         return cells
@@ -223,7 +223,7 @@ def run(words):
         settings.plain = venv.restart_inside()       # why there is neither a picture nor a report
         with scratch.folder("exact") as folder:
             return measure(settings, choice, cells, folder)
-    except (ValueError, all_cells.UnknownCell) as error:
+    except ValueError as error:
         print(f"exact: {error}", file=sys.stderr)
         return 2
     except (trees.TreeError, machine.MachineError, VariantError, OSError, shutil.Error) as error:

@@ -67,11 +67,8 @@ CURVES = {one["name"]: Curve(**one) for one in tomllib.loads(
 
 def chosen(text):
     """Return the curves of a comma-separated list, or "all". Raises ValueError."""
-    wanted = [one.name for one in CURVES.values() if not one.more] if text == "all" \
-        else text.replace(",", " ").split()
-    if unknown := [name for name in wanted if name not in CURVES]:
-        raise ValueError(f"CURVE has '{unknown[0]}'; it can have all, or {', '.join(CURVES)}")
-    return [CURVES[name] for name in wanted]
+    return [one for one in CURVES.values() if not one.more] if text == "all" \
+        else all_cells.among(text, CURVES, "CURVE")
 
 
 def count_all(bench, curve, done, failed):

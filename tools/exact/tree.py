@@ -60,14 +60,8 @@ class Tree:
         """Unpack further packages and what they need, once; `name` is what they are for. Return
         {package: version}. Raises TreeError."""
         def make(folder):
-            guest = MACHINE["guest"]
-            apt = _apt(folder, [guest["suite"], guest["suite"] + "-security"])
-            apt("apt-get", "-qq", "update")
             say(f"Unpacking {name} below build/exact/, once ...")
-            apt("apt-get", "-qq", "install", "-y", "--no-install-recommends", "--download-only",
-                *packages)
-            _unpack(folder / "archives", self.root)
-            return _versions(apt, packages)
+            return _versions(_install(folder, packages, self.root), packages)
         with _lock():
             versions = _once(FOLDER / f"added-{name}", make)
         self.versions.update(versions)
@@ -119,6 +113,16 @@ def _unpack(archives, root):
         package.unlink()
 
 
+def _install(folder, packages, root):
+    """Unpack packages and what they need into `root`; return what _apt() returns for `folder`."""
+    suite = MACHINE["guest"]["suite"]
+    apt = _apt(folder, [suite, f"{suite}-security"])
+    apt("apt-get", "-qq", "update")
+    apt("apt-get", "-qq", "install", "-y", "--no-install-recommends", "--download-only", *packages)
+    _unpack(folder / "archives", root)
+    return apt
+
+
 def _versions(apt, names):
     """Return {package: version} of what `apt` offers."""
     shown = apt("apt-cache", "show", "--no-all-versions", *names)
@@ -130,13 +134,8 @@ def _versions(apt, names):
 
 def _make_system(root, say):
     """Unpack compiler, libraries and Redis; return their versions."""
-    guest = MACHINE["guest"]
-    apt = _apt(FOLDER / "apt", [guest["suite"], guest["suite"] + "-security"])
-    apt("apt-get", "-qq", "update")
     say("Unpacking a Debian 12 below build/exact/, once: 82 MB to download ...")
-    apt("apt-get", "-qq", "install", "-y", "--no-install-recommends", "--download-only",
-        *guest["packages"])
-    _unpack(FOLDER / "apt/archives", root)
+    apt = _install(FOLDER / "apt", MACHINE["guest"]["packages"], root)
     for name in ("src", "out", "tmp", "dev", "proc"):
         (root / name).mkdir(exist_ok=True)
     with contextlib.suppress(FileNotFoundError):

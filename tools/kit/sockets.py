@@ -4,7 +4,6 @@ No root is needed. OSError where the kernel has no sock_diag. /proc/net/tcp is n
 lists every connection of the machine.
 """
 
-import contextlib
 import functools
 import socket
 import struct
@@ -68,14 +67,11 @@ def tcp(states=OPEN, details=False, families=(4, 6), wanted=None, local=0, remot
     return found
 
 
-def accepts(port, host="127.0.0.1"):
+def accepts(port):
     """Return whether a program accepts connections at `port`. For it, this is one of them."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+    with socket.socket() as probe:
         probe.settimeout(_PATIENCE)
-        with contextlib.suppress(OSError):
-            probe.connect((host, port))
-            return True
-    return False
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def accept_queue(port):

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-from tools.kit import TOP, unpacked
+from tools.kit import TOP, procfs, unpacked
 
 FOLDER = os.path.join(TOP, "build", "venv")
 PYTHON = os.path.join(FOLDER, "bin", "python")
@@ -58,11 +58,11 @@ def make(folder=FOLDER, wanted=WANTED, what=WHAT):
     python = os.path.join(folder, "bin", "python")
     installed = os.path.join(folder, "requirements.txt")
     shown = os.path.relpath(folder, TOP)
-    lists = "".join(map(read, wanted))
+    lists = "".join(map(procfs.read, wanted))
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     with open(f"{folder}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if read(installed) == lists and os.access(python, os.X_OK):
+        if procfs.read(installed) == lists and os.access(python, os.X_OK):
             os.utime(installed)     # make compares its time with the lists'
             return ""
         if os.environ.get("NO_INSTALL"):
@@ -88,15 +88,6 @@ def pip_of(python):
         return [], [python, "-m", "pip"]
     return ["--without-pip"], [python, "-c", FROM_WHEEL, str(wheels[-1]),
                                str(unpacked.FOLDER / "certificates.crt")]
-
-
-def read(path):
-    """Return the text of a file, "" when there is none."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def run(*argv):
