@@ -210,10 +210,8 @@ def write_top(labs, first_hour, collection):
     """Write the page with which a class begins, and its Makefile; see write()."""
     (FOLDER / "README.md").write_text(START.format(
         lab=labs[0].folder.name, number=labs[0].number,
-        first=f"Your class begins with [lab 00](labs/{FIRST}/README.md).\n"
-        if first_hour else "",
-        collection=f"<{collection}>" if collection else
-        "ask your instructor for its address."),
+        first=f"Your class begins with [lab 00](labs/{FIRST}/README.md).\n" if first_hour else "",
+        collection=f"<{collection}>" if collection else "ask your instructor for its address."),
         encoding="utf-8")
     (FOLDER / "Makefile").write_text(MAKEFILE, encoding="utf-8")
 
@@ -306,8 +304,7 @@ def write(labs, faulty=(), given=(), first_hour=False, collection=""):
         copy(path.relative_to(TOP))
     for path in (TOP / "common").rglob("*.[ch]"):
         needed = PARTS.get(path.name)
-        if needed is None or path.name in given or \
-                numbers.intersection(needed):
+        if needed is None or path.name in given or numbers.intersection(needed):
             copy(path.relative_to(TOP))
     for lab in labs:
         write_lab(lab)
@@ -332,16 +329,14 @@ def main(words):
         labs = [find(word) for word in words if word not in first_hour] \
             if words else [find(folder.name) for folder in all_folders()]
         tarball = write(labs, os.environ.get("BREAK", "").split(),
-                        os.environ.get("GIVE", "").split(),
-                        bool(first_hour) or not words,
+                        os.environ.get("GIVE", "").split(), bool(first_hour) or not words,
                         os.environ.get("COLLECTION", ""))
     except LabError as error:
         print(f"handout: {error}", file=sys.stderr)
         return 2
     names = [FIRST] if first_hour or not words else []
     names += [lab.folder.name for lab in labs]
-    print(f"{FOLDER.relative_to(TOP)}/ and {tarball.relative_to(TOP)}: "
-          f"{', '.join(names)}\n"
+    print(f"{FOLDER.relative_to(TOP)}/ and {tarball.relative_to(TOP)}: {', '.join(names)}\n"
           f"{FOLDER.with_name(INSTRUCTOR).relative_to(TOP)}/: the same for Gradescope and Autolab")
     return 0
 

@@ -64,17 +64,13 @@ def find(name):
             name = page.stem
     page = HERE / name / "README.md"
     if not name or not page.exists():
-        raise BreakError(f"there is no lab {name!r}; there are: "
-                         + ", ".join(names()))
+        raise BreakError(f"there is no lab {name!r}; there are: " + ", ".join(names()))
     text = page.read_text()
     title = re.match(r"# (.+)\n", text)
-    told = dict(re.findall(r"^- (Server|Options): `?(.+?)`?$", text,
-                           re.MULTILINE))
+    told = dict(re.findall(r"^- (Server|Options): `?(.+?)`?$", text, re.MULTILINE))
     if not title or "Server" not in told:
-        raise BreakError(f"{page.relative_to(TOP)} must begin with `# ...` "
-                         "and `- Server: ...`")
-    return BreakLab(name, title[1], told["Server"],
-                    tuple(shlex.split(told.get("Options", ""))))
+        raise BreakError(f"{page.relative_to(TOP)} must begin with `# ...` and `- Server: ...`")
+    return BreakLab(name, title[1], told["Server"], tuple(shlex.split(told.get("Options", ""))))
 
 
 def write(lab, target):
@@ -112,8 +108,7 @@ def as_variant(lab, target):
         patch = lab.home / "fault.patch"
         copy = target
 
-    return copy, Faulty(lab.name, lab.about, (lab.folder,), lab.options,
-                        "one-shot-100")
+    return copy, Faulty(lab.name, lab.about, (lab.folder,), lab.options, "one-shot-100")
 
 
 def call(function, variant):
@@ -156,8 +151,7 @@ def check(lab, program):
 def shown(path):
     """Return a path as a user would type it here."""
     path = Path(path).resolve()
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) \
-        else path
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def say_how(lab, target):

@@ -32,16 +32,13 @@ def read_arguments():
                             + " (-: at the end of the output)")
     parser.add_argument("--isolation", choices=("auto", "required", "none"),
                         default="auto", help="whether namespaces keep the "
-                        "submission apart: where possible (auto), or else do "
-                        "not grade (required)")
+                        "submission apart: where possible (auto), or else do not grade (required)")
     parser.add_argument("--seconds", type=float, default=SECONDS,
                         help="for the tests that fail, together (%(default)s)")
-    parser.add_argument("--plain", action="store_true",
-                        help="plain text, also on a terminal")
+    parser.add_argument("--plain", action="store_true", help="plain text, also on a terminal")
     parser.add_argument("-k", metavar="EXPRESSION",
                         help="run these tests only; the others give no points")
-    parser.add_argument("--debug", action="store_true",
-                        help="show what pytest prints")
+    parser.add_argument("--debug", action="store_true", help="show what pytest prints")
     return parser.parse_args()
 
 
@@ -60,8 +57,7 @@ def main():
     if not isolation.namespaces:
         print(f"labs.grade: the submission is not kept apart ({isolation.why})."
               " It can read and change what its user can, and use the network."
-              " Only its time, memory and number of files are limited.",
-              file=sys.stderr)
+              " Only its time, memory and number of files are limited.", file=sys.stderr)
         if options.isolation == "required":
             return cannot_grade(lab, options, "the grader may not run it here")
     with scratch.folder("grade") as folder:
@@ -107,22 +103,19 @@ def grade_in(folder, lab, options, isolation):
     except build.BuildError as error:
         raise LabError(str(error)) from error
     try:
-        program, warnings = build.build(lab, options.submission, folder, shown,
-                                        isolation)
+        program, warnings = build.build(lab, options.submission, folder, shown, isolation)
     except build.BuildError as error:
         return outputs.not_compiled(lab, str(error))
     words = [str(HERE), "--lab", options.lab, "-q", "-p", "no:cacheprovider",
              "-c", os.devnull, "--rootdir", str(HERE)]
     if options.k:       # a test's name may be copied from a report
         name = options.k.replace(" ", "_")
-        words += ["-k", name if any(test.name == name for test in lab.tests)
-                  else options.k]
+        words += ["-k", name if any(test.name == name for test in lab.tests) else options.k]
     said = io.StringIO()
     with screen.progress(len(lab.tests), options.plain or options.debug) \
             as begin, contextlib.nullcontext() if options.debug \
             else contextlib.redirect_stdout(said):
-        grading = Grading(lab, Built(program, shown, isolation),
-                          options.seconds, begin)
+        grading = Grading(lab, Built(program, shown, isolation), options.seconds, begin)
         status = pytest.main(words, plugins=[grading])
     if status == pytest.ExitCode.NO_TESTS_COLLECTED:
         raise LabError(f"no test of lab {lab.number} is called {options.k!r}")

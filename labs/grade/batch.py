@@ -78,8 +78,7 @@ def read_settings(env):
     isolation = env.get("ISOLATION") or ISOLATIONS[0]
     if isolation not in ISOLATIONS:
         raise SettingError(f"ISOLATION={isolation}: it can be {', '.join(ISOLATIONS)}")
-    return Settings(lab, folder, read_out(env, lab, folder), names, only, read_jobs(env),
-                    isolation)
+    return Settings(lab, folder, read_out(env, lab, folder), names, only, read_jobs(env), isolation)
 
 
 def read_jobs(env):
@@ -176,8 +175,7 @@ class Batch:
             while waiting or running:
                 while waiting and len(running) < self.settings.jobs:
                     name, attempt = waiting.pop()
-                    running.append(Running(self.settings, name, self.digests[name], place,
-                                           attempt))
+                    running.append(Running(self.settings, name, self.digests[name], place, attempt))
                 self.show(done, running)
                 wait_for_any(running)
                 for one in list(running):
@@ -272,8 +270,9 @@ def main(words):
     try:
         settings = read_settings(os.environ)
         if settings.isolation == "required" and (why := sandbox.why_not_apart()):
-            raise SettingError(f"this system cannot keep submissions apart ({why}). ISOLATION=auto "
-                               "grades them with limits only: they can read and change what you can")
+            raise SettingError(
+                f"this system cannot keep submissions apart ({why}). ISOLATION=auto grades them "
+                "with limits only: they can read and change what you can")
         return 0 if words == ["settings"] else grade_all(settings)
     except (SettingError, LabError) as error:
         print(f"grade-all: {error}", file=sys.stderr)

@@ -14,8 +14,7 @@ from labs.grade.sandbox import COMPILER, MIB, Sandboxed, SandboxError
 from tools.kit import TOP, unpacked
 
 ARCHIVE = TOP / "build" / "default" / "libzerohttpd.a"
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-I{common}", "-Wall", "-Wextra", "-O1",
-         "-g", "-pthread"]
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-I{common}", "-Wall", "-Wextra", "-O1", "-g", "-pthread"]
 CPU_SECONDS = 10        # a main.c compiles in one
 SECONDS = 60            # ... which takes longer on a busy machine
 LIMITS = {"nproc": 32, "cpu": CPU_SECONDS, "fsize": 32 * MIB}
@@ -36,10 +35,8 @@ def prepare(folder):
     """
     folder = Path(folder)
     if not ARCHIVE.exists():
-        raise BuildError(f"{ARCHIVE.relative_to(TOP)} is not built yet; "
-                         "`make` builds it")
-    shutil.copytree(TOP / "common", folder / "common",
-                    ignore=shutil.ignore_patterns("*.c"))
+        raise BuildError(f"{ARCHIVE.relative_to(TOP)} is not built yet; `make` builds it")
+    shutil.copytree(TOP / "common", folder / "common", ignore=shutil.ignore_patterns("*.c"))
     shutil.copy(ARCHIVE, folder / "common")
     for name in ("public", "templates"):
         shutil.copytree(TOP / name, folder / "site" / name)
@@ -68,10 +65,9 @@ def copy_libraries(root, target):
 
 
 def take(lab, submission, folder):
-    """Copy the C files of a submission (a folder, or one file) into `folder`;
-    return their names. Raises BuildError when there are none, or too many.
-    The collection's own server comes with the files of common/ that it uses
-    for what the lab asks for.
+    """Copy the C files of a submission (a folder, or one file) into `folder`; return their names.
+    Raises BuildError when there are none, or too many. The collection's own server comes with the
+    files of common/ that it uses for what the lab asks for.
 
     No link is followed: it might lead to files that only the grader may read.
     """
@@ -84,15 +80,13 @@ def take(lab, submission, folder):
         raise BuildError(f"more than {MOST_FILES} files in {path}")
     for name in names:
         try:
-            with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW |
-                              os.O_NONBLOCK), "rb") as file:
+            with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
                 data = file.read(MOST_BYTES + 1) \
                     if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
         except OSError as error:
             raise BuildError(f"{name.name}: {error.strerror}") from error
         if data is None or len(data) > MOST_BYTES:
-            raise BuildError(f"{name.name} is not a file of at most "
-                             f"{MOST_BYTES // MIB} MiB")
+            raise BuildError(f"{name.name} is not a file of at most {MOST_BYTES // MIB} MiB")
         target = Path(folder) / name.name
         target.write_bytes(data)
         os.chmod(target, 0o644)
@@ -184,11 +178,10 @@ def without_trace(output):
 
 
 def by_hand(words):
-    """Compile one's own submission into build/labs/NN_name/ and print the path
-    of the program (without one, the starter); return the exit status. Not for programs of strangers."""
+    """Compile one's own submission (without one, the starter) into build/labs/NN_name/ and print
+    the path of the program; return the exit status. Not for programs of strangers."""
     if len(words) not in (1, 2):
-        print("usage: python3 -m labs.grade.build LAB [SUBMISSION]",
-              file=sys.stderr)
+        print("usage: python3 -m labs.grade.build LAB [SUBMISSION]", file=sys.stderr)
         return 2
     try:
         lab = find(words[0])
@@ -208,8 +201,7 @@ def by_hand(words):
     sources = [path] if path.is_file() else sorted(path.glob("*.c"))
     done = subprocess.run(
         ["gcc", *(flag.format(common=TOP / "common") for flag in FLAGS),
-         *compiler, "-o", str(program), *map(str, sources), str(ARCHIVE),
-         *linker], check=False)
+         *compiler, "-o", str(program), *map(str, sources), str(ARCHIVE), *linker], check=False)
     if done.returncode == 0:
         print(program.relative_to(TOP))
     return done.returncode

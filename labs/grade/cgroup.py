@@ -51,7 +51,7 @@ class Group:
         return False
 
     def remove(self):
-        """Remove it. Its processes have ended; the kernel may need some milliseconds to see that."""
+        """Remove it. Its processes have ended, which the kernel may see some milliseconds later."""
         def is_gone():
             with contextlib.suppress(OSError):
                 self.folder.rmdir()

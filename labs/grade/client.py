@@ -6,11 +6,10 @@ import time
 from labs.grade.observe import wait_until
 from tools.kit import client as kit
 
-# Seconds without a byte of an answer. A long answer may take longer: on a busy
-# machine, 16 MiB do. A server that is right is never silent for five seconds. One
-# that leaves clients waiting does so in many tests: each such client has half
-# the patience of the one before, down to LEAST if the server has answered any
-# client, to NONE otherwise.
+# Seconds without a byte of an answer. A long answer may take longer: on a busy machine, 16 MiB do.
+# A server that is right is never silent for five seconds. One that leaves clients waiting does so
+# in many tests: each such client has half the patience of the one before, down to LEAST if the
+# server has answered any client, to NONE otherwise.
 PATIENCE, LEAST, NONE = 5.0, 1.0, 0.2
 SILENCE = 0.1           # see Client.meanwhile
 REDIS_WAIT = 0.25       # REDIS_WAIT_MS of common/redis.h, in seconds
@@ -25,8 +24,7 @@ class Client(kit.Connection):
 
     def __init__(self, port, timeout=None, receive_buffer=None):
         self._usual = timeout is None
-        super().__init__(("127.0.0.1", port), timeout or Client.patience,
-                         receive_buffer)
+        super().__init__(("127.0.0.1", port), timeout or Client.patience, receive_buffer)
 
     def _head(self):
         found = super()._head()
@@ -83,11 +81,10 @@ def get(port, path="/", method="GET", fields=(), body=b"", timeout=None):
 def ask_guestbook(port, method="GET", fields=(), body=b""):
     """Send a request for /guestbook as get() does; return the Response.
 
-    Redis may be late on a busy machine. After REDIS_WAIT the server may then
-    answer 503 and close its connection to Redis, and answer 503 immediately until
-    it may connect again: common/redis.h. So a 503 that took that long is asked
-    for again until it is another answer. One that came sooner is returned: it
-    has another cause than a late Redis.
+    Redis may be late on a busy machine. After REDIS_WAIT the server may then answer 503 and close
+    its connection to Redis, and answer 503 immediately until it may connect again: common/redis.h.
+    So a 503 that took that long is asked for again until it is another answer. One that came sooner
+    is returned: it has another cause than a late Redis.
     """
     def ask():
         return get(port, "/guestbook", method, fields, body)

@@ -29,8 +29,7 @@ def pytest_collection_modifyitems(config, items):
     missing = [test.name for test in lab.tests if test.name not in found]
     if missing:
         raise pytest.UsageError(
-            f"{lab.folder / 'lab.toml'} names tests that do not exist: "
-            + ", ".join(missing))
+            f"{lab.folder / 'lab.toml'} names tests that do not exist: " + ", ".join(missing))
     items[:] = [found[test.name] for test in lab.tests]
 
 
@@ -62,18 +61,15 @@ def own_redis():
 
 @pytest.fixture(scope="session", autouse=True)
 def stopping(request, lab, redis):
-    """What test_finishes_slow_answers looks at when the other tests have run, as
-    it takes seconds: begin_slow_answer() of a server, None if the test is not
-    run, or the Seen of its failure."""
+    """What test_finishes_slow_answers looks at when the other tests have run, as it takes seconds:
+    begin_slow_answer() of a server, None if the test is not run, or the Seen of its failure."""
     with contextlib.ExitStack() as started:
         found = None
-        if any(item.originalname == "test_finishes_slow_answers"
-               for item in request.session.items):
+        if any(item.originalname == "test_finishes_slow_answers" for item in request.session.items):
             built = request.config.stash[BUILT]
             try:
                 found = begin_slow_answer(started.enter_context(Server(
-                    built.program, lab.args, built.shown, built.isolation,
-                    redis.address)))
+                    built.program, lab.args, built.shown, built.isolation, redis.address)))
             except (Seen, OSError) as error:
                 found = error
         yield found
@@ -93,8 +89,7 @@ def fresh_server(request, lab, redis):
     with contextlib.ExitStack() as started:
         def start(args=(), redis=redis.address, limits=None):
             server = started.enter_context(Server(
-                built.program, [*lab.args, *args], built.shown,
-                built.isolation, redis, limits))
+                built.program, [*lab.args, *args], built.shown, built.isolation, redis, limits))
             request.node.stash.setdefault(SERVERS, []).append(server)
             return server
         yield start

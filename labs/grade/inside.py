@@ -66,8 +66,7 @@ def try_namespaces():
 def main():
     """Prepare the sandbox that the plan describes, and run the program.
 
-    Three processes: this one, which the grader started; the init of the pid
-    namespace; the program.
+    Three processes: this one, which the grader started; the init of the pid namespace; the program.
     """
     control = socket.socket(fileno=int(sys.argv[1]))
     output = int(sys.argv[2])
@@ -146,8 +145,7 @@ def _become_program(plan, control, output, asked, mapped):
             Path("/proc/self/oom_score_adj").write_text("1000")
         os.chdir(plan["scratch"])
         for name, value in plan["limits"].items():
-            if name == "nproc" and not plan["namespaces"] \
-                    and plan["user"] is None:
+            if name == "nproc" and not plan["namespaces"] and plan["user"] is None:
                 continue        # it would count all processes of the user
             number = getattr(resource, f"RLIMIT_{name.upper()}")
             hard = resource.getrlimit(number)[1]
@@ -252,8 +250,7 @@ def _show(path, target):
         os.makedirs(os.path.dirname(target), exist_ok=True)
         Path(target).touch()
     _mount(path, target, None, MS_BIND | MS_REC)
-    _set_attributes(target, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-                    MOUNT_ATTR_NODEV, AT_RECURSIVE)
+    _set_attributes(target, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, AT_RECURSIVE)
 
 
 def _mount(source, target, kind, flags, options=None):

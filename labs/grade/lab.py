@@ -136,8 +136,7 @@ def read(folder):
         origins = text.pop("starter", {})
         for name in ("args", "libraries", "required", "forbidden", "product"):
             text[name] = tuple(text.get(name, ()))
-        lab = Lab(folder=folder, tests=tests, mutants=mutants,
-                  origins=origins, **text)
+        lab = Lab(folder=folder, tests=tests, mutants=mutants, origins=origins, **text)
     except (OSError, tomllib.TOMLDecodeError, TypeError) as error:
         raise LabError(f"{path}: {error}") from error
     check(lab)
@@ -147,17 +146,14 @@ def read(folder):
 def check(lab):
     """Raise LabError when the numbers and names of a lab do not fit."""
     names = [test.name for test in lab.tests]
-    faults = [f"two tests are called {name}"
-              for name in set(names) if names.count(name) > 1]
+    faults = [f"two tests are called {name}" for name in set(names) if names.count(name) > 1]
     faults += [f"{test.name}: {test.level!r} is no level"
                for test in lab.tests if test.level not in LEVELS]
-    faults += [f"{test.name} has no hint" for test in lab.tests
-               if not test.hint]
+    faults += [f"{test.name} has no hint" for test in lab.tests if not test.hint]
     points = sum(test.points for test in lab.tests)
     if points != TOTAL:
         faults.append(f"the points add up to {points}, not to {TOTAL}")
     for mutant, failing in lab.mutants.items():
-        faults += [f"mutant {mutant}: no test {name}"
-                   for name in failing if name not in names]
+        faults += [f"mutant {mutant}: no test {name}" for name in failing if name not in names]
     if faults:
         raise LabError(f"{lab.folder / 'lab.toml'}: " + "; ".join(faults))

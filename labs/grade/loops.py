@@ -9,8 +9,7 @@ import re
 import signal
 
 from labs.grade.client import Client, get, port_of
-from labs.grade.observe import (
-    holder, PATIENCE, Seen, state, threads, wait_until)
+from labs.grade.observe import holder, PATIENCE, Seen, state, threads, wait_until
 from tools.kit.procfs import read
 
 HALF = b"GET /hello HTTP/1.1\r\nHost: localhost\r\n"     # no empty line
@@ -60,13 +59,11 @@ def ask(client, what, path="/hello"):
         client.request(path)
         return client.response()
     except OSError as error:
-        raise Seen(f"no answer for {what} ({error})",
-                   f"an answer within {PATIENCE:g} s") from error
+        raise Seen(f"no answer for {what} ({error})", f"an answer within {PATIENCE:g} s") from error
 
 
 def expect_service(server, others):
-    """Raise Seen if a new client gets no answer; `others` says what the other
-    clients do."""
+    """Raise Seen if a new client gets no answer; `others` says what the other clients do."""
     try:
         get(server.port, "/hello", timeout=PATIENCE)
     except OSError as error:
@@ -113,5 +110,4 @@ def calls(trace):
         match = re.match(r"\d+ +(\w+)\((?:(\d+)\b)?", line)
         if match:
             result = re.search(r"\) += (-?\d+)", line)
-            yield (match[1], match[2] and int(match[2]),
-                   result and int(result[1]))
+            yield (match[1], match[2] and int(match[2]), result and int(result[1]))

@@ -1,11 +1,9 @@
-"""What /proc, strace and sock_diag(7) show of a submission, and how a test
-says so.
+"""What /proc, strace and sock_diag(7) show of a submission, and how a test says so.
 
-A process may end at any time: functions that read /proc return an empty
-answer for one that has. Sockets are looked up in the grader's own network,
-which is that of the submission. Nothing reads /proc/net/tcp: the kernel walks
-through the sockets of all networks for it, which takes a second where they are
-many and the machine is busy.
+A process may end at any time: functions that read /proc return an empty answer for one that has.
+Sockets are looked up in the grader's own network, which is that of the submission. Nothing reads
+/proc/net/tcp: the kernel walks through the sockets of all networks for it, which takes a second
+where they are many and the machine is busy.
 """
 
 import contextlib
@@ -35,9 +33,8 @@ class Seen(AssertionError):
 def wait_until(look, seconds=PATIENCE):
     """Call look() until it returns something true; return its last value.
 
-    After `seconds` that is a false one. A look counts for LOOK seconds at most:
-    on a busy machine the grader runs as seldom as the server, which then has
-    more time.
+    After `seconds` that is a false one. A look counts for LOOK seconds at most: on a busy machine
+    the grader runs as seldom as the server, which then has more time.
     """
     return wait.until(look, seconds, most=LOOK)
 
@@ -73,8 +70,7 @@ def cpu_seconds(pid):
 
 def nonblocking(pid, fd):
     """Return whether a descriptor has O_NONBLOCK; None if it is not open."""
-    match = re.search(r"^flags:\s*(\d+)", read(f"/proc/{pid}/fdinfo/{fd}"),
-                      re.MULTILINE)
+    match = re.search(r"^flags:\s*(\d+)", read(f"/proc/{pid}/fdinfo/{fd}"), re.MULTILINE)
     return bool(int(match[1], 8) & os.O_NONBLOCK) if match else None
 
 
@@ -96,8 +92,7 @@ def listeners(pid, port):
 
 
 def accept_queue(port):
-    """Return how many clients wait in the accept queue of the sockets that
-    listen on `port`."""
+    """Return how many clients wait in the accept queue of the sockets that listen on `port`."""
     return sockets.accept_queue(port)[0]
 
 
@@ -116,19 +111,16 @@ def is_read(port, client_port):
 
 
 def must_read(pid, port, client_port):
-    """Return a function to call from time to time: it raises Seen when the
-    server has slept from one call to the next although it has not read all
-    that the client with that local port sent."""
+    """Return a function to call from time to time: it raises Seen when the server has slept from
+    one call to the next although it has not read all that the client with that local port sent."""
     last = None
 
     def look():
         nonlocal last
-        now = state(pid) == "S" and not is_read(port, client_port) and \
-            waits(pid, pid)
+        now = state(pid) == "S" and not is_read(port, client_port) and waits(pid, pid)
         if now and now == last:
             raise Seen("the server sleeps although it has not read all that "
-                       "a client sent", "that it reads until EAGAIN, or asks "
-                       "for another event")
+                       "a client sent", "that it reads until EAGAIN, or asks for another event")
         last = now
     return look
 
@@ -198,8 +190,7 @@ class Trace:
 
     def lines(self):
         """Return what strace has written until now, as lines."""
-        return [line for line in read(self._output.name).splitlines()
-                if MARKED not in line]
+        return [line for line in read(self._output.name).splitlines() if MARKED not in line]
 
     def count(self, pattern):
         """Return how many lines match a regular expression."""
@@ -234,15 +225,13 @@ def waits_in(pid, thread):
 
 def blocked_signals(pid, thread):
     """Return the set of signal numbers that a thread blocks."""
-    match = re.search(r"^SigBlk:\s*(\w+)",
-                      read(f"/proc/{pid}/task/{thread}/status"), re.MULTILINE)
+    match = re.search(r"^SigBlk:\s*(\w+)", read(f"/proc/{pid}/task/{thread}/status"), re.MULTILINE)
     mask = int(match[1], 16) if match else 0
     return {number for number in range(1, 65) if mask >> (number - 1) & 1}
 
 
 def started(pid):
-    """Return when a process began, in seconds since the machine started; 0.0
-    if it has ended."""
+    """Return when a process began, in seconds since the machine started; 0.0 if it has ended."""
     fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return int(fields[19]) / os.sysconf("SC_CLK_TCK") if fields else 0.0
 
@@ -250,8 +239,7 @@ def started(pid):
 def own_number(pid):
     """Return the process id that a process has in its own pid namespace, as
     text: strace shows that one in arguments and results."""
-    match = re.search(r"^NSpid:.*?(\d+)$", read(f"/proc/{pid}/status"),
-                      re.MULTILINE)
+    match = re.search(r"^NSpid:.*?(\d+)$", read(f"/proc/{pid}/status"), re.MULTILINE)
     return match[1] if match else str(pid)
 
 
@@ -265,8 +253,7 @@ def waits(pid, thread):
 def resident(pid):
     """Return the bytes of memory that the tree of `pid` uses, without files."""
     return sum(int(size) << 10 for one in tree(pid) for size in re.findall(
-        r"^Rss(?:Anon|Shmem):\s*(\d+)", read(f"/proc/{one}/status"),
-        re.MULTILINE))
+        r"^Rss(?:Anon|Shmem):\s*(\d+)", read(f"/proc/{one}/status"), re.MULTILINE))
 
 
 def open_files(pid):

@@ -45,9 +45,8 @@ class Result:
 class Grade:
     """All Results of a submission, in the order of lab.toml.
 
-    `warnings` is what the compiler said; `compiled` is False when it refused,
-    and all tests have failed then. `fault` says why nothing could be graded,
-    which is not the submission's fault.
+    `warnings` is what the compiler said; `compiled` is False when it refused, and all tests have
+    failed then. `fault` says why nothing could be graded, which is not the submission's fault.
     """
 
     lab: Lab
@@ -105,8 +104,7 @@ def _first(grade):
 
 def _said(grade):
     """Return what is to be said about the submission as a whole."""
-    return clean(f"{NOT_GRADED} {grade.fault}" if grade.fault
-                 else grade.warnings, 10_000)
+    return clean(f"{NOT_GRADED} {grade.fault}" if grade.fault else grade.warnings, 10_000)
 
 
 def _explained(grade, result):
@@ -162,15 +160,12 @@ def junit(grade):
     for r in grade.results:
         case = ElementTree.SubElement(
             suite, "testcase", name=r.test.name,
-            classname=f"{grade.lab.folder.name}.{r.test.level}",
-            time=f"{r.seconds:.3f}")
+            classname=f"{grade.lab.folder.name}.{r.test.level}", time=f"{r.seconds:.3f}")
         if not r.passed:
-            failure = ElementTree.SubElement(case, "failure",
-                                             message=clean(r.seen))
+            failure = ElementTree.SubElement(case, "failure", message=clean(r.seen))
             failure.text = _explained(grade, r)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-FILES = {"result": result, "gradescope": gradescope, "autolab": autolab,
-         "junit": junit}
+FILES = {"result": result, "gradescope": gradescope, "autolab": autolab, "junit": junit}

@@ -41,10 +41,9 @@ class Grading:
     """
 
     def __init__(self, lab, built, seconds, on_begin=lambda name: None):
-        """`seconds`: how long the tests that fail may take together, so that
-        a good server has enough time on every machine; all tests have
-        MOST_TIMES as long. `on_begin` is called with the name of each test
-        before it runs."""
+        """`seconds`: how long the tests that fail may take together, so that a good server has
+        enough time on every machine; all tests have MOST_TIMES as long. `on_begin` is called with
+        the name of each test before it runs."""
         self.lab, self.built, self.on_begin = lab, built, on_begin
         self.results, self._left = {}, seconds      # for tests that fail
         self._last = time.monotonic() + MOST_TIMES * seconds
@@ -75,12 +74,10 @@ class Grading:
         """Raise Seen in the block when the time of this phase of a test is up.
         Only there: between phases, an exception would end pytest itself."""
         def too_late(*_):
-            raise Seen("no result in time",
-                       "a test that ends; something waits forever")
+            raise Seen("no result in time", "a test that ends; something waits forever")
 
         signal.signal(signal.SIGALRM, too_late)
-        signal.setitimer(signal.ITIMER_REAL,
-                         min(TEST_SECONDS, max(ENOUGH, self._left)))
+        signal.setitimer(signal.ITIMER_REAL, min(TEST_SECONDS, max(ENOUGH, self._left)))
         try:
             yield
         finally:
@@ -98,15 +95,12 @@ class Grading:
             failed = self.results.get(test.name)
             if failed is None or failed.passed:
                 self.results[test.name] = Result(
-                    test, False, *explain(item, call.excinfo.value),
-                    report.duration)
+                    test, False, *explain(item, call.excinfo.value), report.duration)
         elif call.when == "call":
-            self.results[test.name] = Result(test, True,
-                                             seconds=report.duration)
+            self.results[test.name] = Result(test, True, seconds=report.duration)
 
     def in_order(self):
-        """Return the Results in the order of lab.toml; a test without one has
-        failed."""
+        """Return the Results in the order of lab.toml; a test without one has failed."""
         return [self.results.get(test.name) or Result(
             test, False, "the test was not run", "its result", ran=False)
             for test in self.lab.tests]
@@ -121,8 +115,7 @@ def explain(item, error):
     if isinstance(error, OSError) and not isinstance(error, TimeoutError):
         for server in servers:      # it may be about to end
             if server.wait(0.5) is not None:
-                return (f"the server ended: {server.ending}",
-                        "a server that goes on")
+                return (f"the server ended: {server.ending}", "a server that goes on")
     return described(error)
 
 

@@ -11,8 +11,7 @@ class Redis(RedisServer):
     """A context manager; .address is HOST:PORT. From its first answer on, each client may
     use only the commands that pages need, and fill 64 MB.
 
-    stop() ends it, again() starts one on the same port. Raises RedisError
-    when it does not start.
+    stop() ends it, again() starts one on the same port. Raises RedisError when it does not start.
     """
 
     restricted = True

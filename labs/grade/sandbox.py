@@ -20,11 +20,10 @@ What a program in the sandbox has (namespaces(7)):
 Where the system forbids namespaces, the same program runs with the limits
 alone, and enter() says so. inside.py prepares the sandbox.
 
-Why not bubblewrap, which makes the same namespaces? Its first process ends
-with the program, and the kernel then kills what the program left running. A
-parent that forgets its children is one of the faults that the labs are about,
-so here the first process of the namespace stays until the grader has looked.
-And bubblewrap run by root keeps root as the user outside; the submission would
+Why not bubblewrap, which makes the same namespaces? Its first process ends with the program, and
+the kernel then kills what the program left running. A parent that forgets its children is one of
+the faults that the labs are about, so here the first process of the namespace stays until the
+grader has looked. And bubblewrap run by root keeps root as the user outside; the submission would
 own the grader's files and share root's limit of processes.
 """
 
@@ -190,8 +189,7 @@ class Sandboxed:
 
     @property
     def output(self):
-        """What it has printed, standard error too, as text: the first OUTPUT
-        bytes."""
+        """What it has printed, standard error too, as text: the first OUTPUT bytes."""
         return bytes(self._said).decode(errors="replace")
 
     def wait(self, seconds):
@@ -240,8 +238,7 @@ class Sandboxed:
         path = f"/proc/{self.init}/root{inside.SCRATCH_AT}/{name}" \
             if self.isolation.namespaces else self.folder / "scratch" / name
         try:
-            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW |
-                              os.O_NONBLOCK), "rb") as file:
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
                     raise SandboxError(f"{name} is not a file of usual size")
@@ -259,8 +256,7 @@ class Sandboxed:
         while not self._over.is_set():
             reading = reading and not self._full.is_set()
             if reading and select.select([self._reader], [], [], WATCH)[0]:
-                data = os.read(self._reader, min(1 << 16,
-                                                 OUTPUT - len(self._said)))
+                data = os.read(self._reader, min(1 << 16, OUTPUT - len(self._said)))
                 self._said += data
                 reading = bool(data) and len(self._said) < OUTPUT
             elif not reading:
@@ -301,9 +297,8 @@ class Sandboxed:
             self._kill_processes()
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.init, signal.SIGKILL)
-        # A namespace's init ends after all others in it, and the program that
-        # waits for it ends then, too. Without an init there is none to wait
-        # for.
+        # A namespace's init ends after all others in it, and the program that waits for it ends
+        # then, too. Without an init there is none to wait for.
         with contextlib.suppress(subprocess.TimeoutExpired):
             if self.init:
                 self._outer.wait(START)

@@ -64,15 +64,13 @@ def summary(grade):
 
 
 def text(grade):
-    """Return the report as plain text of at most 80 columns, if no word is
-    longer than that."""
+    """Return the report as plain text of at most 80 columns, if no word is longer than that."""
     lab, lines = grade.lab, []
     if grade.warnings.strip():
         lines += [clean(grade.warnings.strip(), MOST_COMPILER), ""]
     lines.append(f"{lab.folder.name}: {lab.title}")
     if not grade.compiled:
-        return "\n".join([*lines, "", "It does not compile: 0 of "
-                          f"{grade.total} points"])
+        return "\n".join([*lines, "", f"It does not compile: 0 of {grade.total} points"])
     for level in LEVELS:
         results = [r for r in grade.of(level) if r.ran]
         if not results:
@@ -86,8 +84,7 @@ def text(grade):
                 lines += [textwrap.fill(
                     f"{name + ':':9} {clean(said)}", COLUMNS,
                     initial_indent=" " * 9, subsequent_indent=" " * 19,
-                    break_long_words=False, break_on_hyphens=False)
-                    for name, said in explained(r)]
+                    break_long_words=False, break_on_hyphens=False) for name, said in explained(r)]
     return "\n".join([*lines, "", *summary(grade)])
 
 
@@ -104,14 +101,11 @@ def draw(grade, console):
     """
     lab = grade.lab
     if grade.warnings.strip():
-        console.print(clean(grade.warnings.strip(), MOST_COMPILER),
-                      markup=False, style="yellow")
+        console.print(clean(grade.warnings.strip(), MOST_COMPILER), markup=False, style="yellow")
         console.print()
-    console.print(f"{lab.folder.name}: {lab.title}", markup=False,
-                  style="bold")
+    console.print(f"{lab.folder.name}: {lab.title}", markup=False, style="bold")
     if not grade.compiled:
-        console.print(f"\nIt does not compile: 0 of {grade.total} points",
-                      style="red")
+        console.print(f"\nIt does not compile: 0 of {grade.total} points", style="red")
         return
     console.print()
     table = rich.table.Table.grid(padding=(0, 2))
@@ -128,14 +122,11 @@ def draw(grade, console):
     for r in faults(grade):
         console.print()
         console.print(rich.text.Text.assemble(
-            ("FAIL ", "bold red"), (words(r.test), "bold"),
-            f"  0/{r.test.points}, {r.test.level}"))
+            ("FAIL ", "bold red"), (words(r.test), "bold"), f"  0/{r.test.points}, {r.test.level}"))
         table = rich.table.Table.grid(padding=(0, 2))
         for name, said in explained(r):
-            table.add_row(rich.text.Text("    " + name, style="dim"),
-                          rich.text.Text(
-                              clean(said), overflow="fold",
-                              style="cyan" if name == "hint" else ""))
+            table.add_row(rich.text.Text("    " + name, style="dim"), rich.text.Text(
+                clean(said), overflow="fold", style="cyan" if name == "hint" else ""))
         console.print(table)
     console.print()
     style = "green" if grade.points == grade.total else "yellow"
@@ -156,8 +147,7 @@ def progress(total, plain=False):
     begun = 0
     # No thread draws: the grader has to fork.
     with rich.live.Live("", console=console, auto_refresh=False,
-                        transient=True, redirect_stdout=False,
-                        redirect_stderr=False) as live:
+                        transient=True, redirect_stdout=False, redirect_stderr=False) as live:
         def begin(name):
             nonlocal begun
             begun += 1

@@ -34,8 +34,7 @@ class Server:
 
     patience = START        # of the next start
 
-    def __init__(self, program, args, shown, isolation, redis="none",
-                 limits=None):
+    def __init__(self, program, args, shown, isolation, redis="none", limits=None):
         """`shown` is what build.prepare() returned; `limits` change those of
         sandbox.LIMITS. Raises Seen when it does not start."""
         program = Path(program)
@@ -67,16 +66,14 @@ class Server:
         return self._run.fault
 
     def _read_port(self):
-        found = wait.until(lambda: READY.search(self.output) or self.ending,
-                           Server.patience)
+        found = wait.until(lambda: READY.search(self.output) or self.ending, Server.patience)
         if isinstance(found, re.Match):
             Server.patience = START
             return int(found[1])
         if found:
             raise Seen(f"the program ended: {self.ending}; it said: "
                        f"{self.output[-300:].strip()!r}", "a running server")
-        waited, Server.patience = Server.patience, \
-            max(LEAST, Server.patience / 2)
+        waited, Server.patience = Server.patience, max(LEAST, Server.patience / 2)
         raise Seen(f"no line with the address after {waited:g} s; it said: "
                    f"{self.output[-300:].strip()!r}",
                    "server_ready() prints \"listening on http://...\"")
@@ -89,8 +86,7 @@ class Server:
             return ""
         if self.fault:
             return self.fault
-        return (signal.Signals(-code).name if code < 0
-                else f"exit status {code}")
+        return (signal.Signals(-code).name if code < 0 else f"exit status {code}")
 
     def processes(self):
         """Return the process ids of all that it runs, also of those that no

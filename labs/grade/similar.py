@@ -57,8 +57,7 @@ def known_lines(lab):
 def pairs(lab, submissions):
     """Return (Pairs with the most similar first, "" or why there are none).
 
-    `submissions`: {name: folder}. The collection's own server is compared, too, if it is
-    there."""
+    `submissions`: {name: folder}. The collection's own server is compared, too, if it is there."""
     if not shutil.which(PROGRAM):
         return [], MISSING
     try:
@@ -72,8 +71,7 @@ def pairs(lab, submissions):
     names = [name for name, lines in texts.items() if len(lines) >= FEW]
     with scratch.folder("similar") as folder:
         for number, name in enumerate(names):
-            Path(folder, f"{number}.c").write_text("\n".join(texts[name]) + "\n",
-                                                   encoding="utf-8")
+            Path(folder, f"{number}.c").write_text("\n".join(texts[name]) + "\n", encoding="utf-8")
         try:
             said = subprocess.run(
                 [PROGRAM, "-p", "-a", "-e", "-s", "-r", str(RUN), "-t", str(LEAST),

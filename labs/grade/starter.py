@@ -1,12 +1,11 @@
 """Writes what a student begins with: python3 -m labs.grade.starter LAB FOLDER
 
-A file of starter/ that the table [starter] of lab.toml names holds only what
-differs from a file of the collection: the comment at its head, #-lines, and
-the functions to write. Each of its functions, with the comment above it, takes
-the place of the function of that name; its #-lines follow the #include lines.
-All other text is the collection's, without the static functions that only the
-solution called: those are kept that a comment of the starter names. A file that the table does not name is
-copied. A handout has no such table: its starters are whole.
+A file of starter/ that the table [starter] of lab.toml names holds only what differs from a file of
+the collection: the comment at its head, #-lines, and the functions to write. Each of its functions,
+with the comment above it, takes the place of the function of that name; its #-lines follow the
+#include lines. All other text is the collection's, without the static functions that only the
+solution called: those are kept that a comment of the starter names. A file that the table does not
+name is copied. A handout has no such table: its starters are whole.
 """
 
 import re
@@ -31,8 +30,7 @@ def write(lab, folder):
     folder = Path(folder)
     if folder.exists():
         raise LabError(f"{folder} exists; delete it to begin again")
-    texts = {path.name: path.read_text(encoding="utf-8")
-             for path in lab.starter.glob("*")}
+    texts = {path.name: path.read_text(encoding="utf-8") for path in lab.starter.glob("*")}
     texts |= {name: whole(lab, name) for name in lab.origins}
     folder.mkdir(parents=True)
     for name, text in texts.items():
@@ -53,8 +51,7 @@ def whole(lab, name):
         raise LabError(f"{lab.folder.name}/lab.toml: {error}") from error
     except ValueError as error:
         file = (lab.starter / name).relative_to(TOP)
-        raise LabError(f"{file} no longer fits {lab.origins[name]}: {error}") \
-            from error
+        raise LabError(f"{file} no longer fits {lab.origins[name]}: {error}") from error
 
 
 def insert(changes, text):
@@ -68,8 +65,7 @@ def insert(changes, text):
     if lost := HASH.sub("", rest).strip():
         raise ValueError(f"no function has the text {lost.splitlines()[0]!r}")
     for new in FUNCTION.finditer(changes):
-        old = next((one for one in FUNCTION.finditer(text)
-                    if one["name"] == new["name"]), None)
+        old = next((one for one in FUNCTION.finditer(text) if one["name"] == new["name"]), None)
         if old is None:
             raise ValueError(f"{new['name']}() is not there; rename or delete it")
         if old["heading"].split() != new["heading"].split():
@@ -77,20 +73,17 @@ def insert(changes, text):
                              + " ".join(old["heading"].split()))
         text = text[:old.start()] + new[0] + text[old.end():]
     text = without_unused(text, changes)
-    end = [line.end() for line in HASH.finditer(text)
-           if line[0].startswith("#include")][-1]
+    end = [line.end() for line in HASH.finditer(text) if line[0].startswith("#include")][-1]
     added = "".join(line for line in HASH.findall(rest) if line not in text)
     # The compiler finds common/ by -I: a submission lies anywhere.
-    return (text[:end] + added + text[end:]).replace('#include "../common/',
-                                                     '#include "')
+    return (text[:end] + added + text[end:]).replace('#include "../common/', '#include "')
 
 
 def without_unused(text, named):
     """Return C source without the static functions that nothing calls and the
     text `named` does not have."""
     for one in FUNCTION.finditer(text):
-        prototype = re.compile(rf"^static [^;{{}}=/]*\b{one['name']}\([^;{{}}]*\);\n",
-                               re.MULTILINE)
+        prototype = re.compile(rf"^static [^;{{}}=/]*\b{one['name']}\([^;{{}}]*\);\n", re.MULTILINE)
         rest = prototype.sub("", text[:one.start()] + text[one.end():])
         word = re.compile(rf"\b{one['name']}\b")
         if one["heading"].startswith("static ") and not word.search(named) \

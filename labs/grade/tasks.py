@@ -1,6 +1,5 @@
-"""What the processes and threads of a submission do, while clients hold it in a
-known state: a client that has sent half a request occupies a child, a worker
-or a thread until it sends the rest.
+"""What the processes and threads of a submission do, while clients hold it in a known state: a
+client that has sent half a request occupies a child, a worker or a thread until it sends the rest.
 
 No test depends on speed: each waits until a state is there, and fails after a
 deadline that a busy machine does not reach.
@@ -14,9 +13,8 @@ import time
 
 from labs.grade.client import Client, get, port_of
 from labs.grade.observe import (
-    Seen, accept_queue, alive, children, holders, is_read,
-    listeners, nonblocking, state, threads, tree, wait_until, waits, waits_in,
-    zombies)
+    Seen, accept_queue, alive, children, holders, is_read, listeners, nonblocking, state, threads,
+    tree, wait_until, waits, waits_in, zombies)
 
 HALF = b"GET /echo?value=half HTTP/1.1\r\nHost: localhost\r\n"
 END = b"Connection: close\r\n\r\n"
@@ -85,8 +83,7 @@ def answer(client, what="a client that sent the rest of its request"):
         client.send(END)
         response = client.response()
     except OSError as error:
-        raise Seen(f"no answer to {what}: {error or type(error).__name__}",
-                   "status 200") from error
+        raise Seen(f"no answer to {what}: {error or type(error).__name__}", "status 200") from error
     if response.status != 200 or b"half" not in response.body:
         raise Seen(f"status {response.status} for {what}", "status 200")
 
@@ -96,8 +93,7 @@ def ask(port, path="/answer", what="a new client"):
     try:
         response = get(port, path)
     except OSError as error:
-        raise Seen(f"no answer to {what}: {error or type(error).__name__}",
-                   "status 200") from error
+        raise Seen(f"no answer to {what}: {error or type(error).__name__}", "status 200") from error
     if response.status != 200:
         raise Seen(f"status {response.status} for {what}", "status 200")
 
@@ -110,8 +106,7 @@ def answer_of_more(client):
         raise Seen("no answer to a client that had waited at the limit: "
                    f"{error or type(error).__name__}", "status 200") from error
     if status != 200:
-        raise Seen(f"status {status} for a client that had waited at the "
-                   "limit", "status 200")
+        raise Seen(f"status {status} for a client that had waited at the limit", "status 200")
 
 
 class Clients(contextlib.ExitStack):
@@ -135,13 +130,11 @@ class Clients(contextlib.ExitStack):
 
     def read(self, clients):
         """Return how many of these have been accepted and read."""
-        return sum(is_read(self.server.port, port_of(client))
-                   for client in clients)
+        return sum(is_read(self.server.port, port_of(client)) for client in clients)
 
     def holders(self, clients):
         """Return [{process id: [descriptors]}]: who holds each connection."""
-        found = holders(self.server.pid, self.server.port,
-                        map(port_of, clients))
+        found = holders(self.server.pid, self.server.port, map(port_of, clients))
         return [found[port_of(client)] for client in clients]
 
 
@@ -160,8 +153,7 @@ def readable(client):
 def threads_that_read(server, clients):
     """Return {index of the client: (process, thread)} of the threads that wait
     for these clients. A wait ends every 50 ms: look several times."""
-    index_of = {port_of(client): index
-                for index, client in enumerate(clients)}
+    index_of = {port_of(client): index for index, client in enumerate(clients)}
     fds = {(pid, fd): index_of[port] for port, held
            in holders(server.pid, server.port, index_of).items()
            for pid, numbers in held.items() for fd in numbers}
@@ -188,8 +180,7 @@ def who_serves(server, clients, count):
 
 
 def threads_that_accept(server):
-    """Return {(process, thread)} of those that sleep in accept(2) on the
-    listening socket."""
+    """Return {(process, thread)} of those that sleep in accept(2) on the listening socket."""
     held = listeners(server.pid, server.port)
     found = set()
     for pid, fds in held.items():
@@ -202,8 +193,7 @@ def threads_that_accept(server):
 
 def expect_blocking(server):
     """Check that the listening socket and the connections block."""
-    held = [(pid, fd) for pid, fds
-            in listeners(server.pid, server.port).items() for fd in fds]
+    held = [(pid, fd) for pid, fds in listeners(server.pid, server.port).items() for fd in fds]
     for pid, fd in held:
         if nonblocking(pid, fd):
             raise Seen("a listening socket with O_NONBLOCK",
@@ -211,9 +201,8 @@ def expect_blocking(server):
 
 
 def expect_parked(server, count, limit, more):
-    """Wait until the first process waits although `more` clients are in the
-    accept queue: so it does not wait in accept. `count()` must stay at most
-    `limit`."""
+    """Wait until the first process waits although `more` clients are in the accept queue: so it
+    does not wait in accept. `count()` must stay at most `limit`."""
     quiet = 0
 
     def is_parked():
@@ -228,10 +217,8 @@ def expect_parked(server, count, limit, more):
     wait_until(is_parked)
     if quiet < 5:
         raise Seen(f"{shape(server.pid)}, and {plural(more, 'client')} more "
-                   f"than the limit of {limit}; "
-                   f"{accept_queue(server.port)} in the accept "
-                   "queue", f"{limit} clients served together, and {more} in "
-                   "the accept queue")
+                   f"than the limit of {limit}; {accept_queue(server.port)} in the accept "
+                   "queue", f"{limit} clients served together, and {more} in the accept queue")
 
 
 def child_count(server):
@@ -252,8 +239,7 @@ LOOK_AT = 0.6           # seconds
 
 
 def expect_sleep(server, what):
-    """Check that the first thread waits, instead of sleeping for a moment and
-    looking again."""
+    """Check that the first thread waits, instead of sleeping for a moment and looking again."""
     before, began = waits(server.pid, server.pid), time.monotonic()
     time.sleep(LOOK_AT)
     made = waits(server.pid, server.pid) - before
@@ -261,8 +247,7 @@ def expect_sleep(server, what):
     if made > MOST_WAITS * seconds:
         raise Seen(f"{made} wake-ups of the first thread in {seconds:.1f} s "
                    f"{what} (voluntary_ctxt_switches in /proc/PID/status)",
-                   "a wait for what it needs, which a few wake-ups a second "
-                   "may interrupt")
+                   "a wait for what it needs, which a few wake-ups a second may interrupt")
 
 
 def reports(server):
@@ -285,8 +270,7 @@ def end_together(server):
 
 
 def workers_of(server, count):
-    """Wait for `count` living workers; return their process ids. Raises
-    Seen."""
+    """Wait for `count` living workers; return their process ids. Raises Seen."""
     settle(server, lambda: len(living(server.pid)) == count)
     found = living(server.pid)
     if len(found) != count:
@@ -298,13 +282,11 @@ def expect_replaced(server, victims, count, what):
     """Wait until the victims are gone and `count` workers run. Raises Seen."""
     def is_whole():
         now = living(server.pid)
-        return len(now) == count and not set(now) & set(victims) \
-            and not zombies(server.pid)
+        return len(now) == count and not set(now) & set(victims) and not zombies(server.pid)
 
     settle(server, is_whole, BACK_OFF)
     if not is_whole():
-        raise Seen(f"{shape(server.pid)} after {what}",
-                   f"{count} workers again, and no zombie")
+        raise Seen(f"{shape(server.pid)} after {what}", f"{count} workers again, and no zombie")
     ask(server.port)
 
 

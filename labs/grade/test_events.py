@@ -8,11 +8,11 @@ import struct
 
 from labs.grade.client import ask_guestbook, Client, port_of
 from labs.grade.loops import (
-    ask, BATCH, calls, crowd, EPOLLET, expect_service, GAP, kept, pipelined,
-    READS, stopped, threads_of_program, WAITS, WRITES)
+    ask, BATCH, calls, crowd, EPOLLET, expect_service, GAP, kept, pipelined, READS, stopped,
+    threads_of_program, WAITS, WRITES)
 from labs.grade.observe import (
-    PATIENCE, Seen, Trace, epoll_set, holder, listeners, must_read,
-    nonblocking, outgoing, tree, wait_until)
+    PATIENCE, Seen, Trace, epoll_set, holder, listeners, must_read, nonblocking, outgoing, tree,
+    wait_until)
 
 
 def test_one_process_one_thread(server):
@@ -20,10 +20,8 @@ def test_one_process_one_thread(server):
         processes = tree(server.pid)
         running = sum(len(threads_of_program(pid)) for pid in processes)
         if len(processes) != 1 or running != 1:
-            raise Seen(f"{len(processes)} processes with {running} threads "
-                       "while 20 clients are connected",
-                       "one process with one thread, whatever the number of "
-                       "clients")
+            raise Seen(f"{len(processes)} processes with {running} threads while 20 clients are "
+                       "connected", "one process with one thread, whatever the number of clients")
 
 
 def test_sockets_never_block(server):
@@ -32,14 +30,11 @@ def test_sockets_never_block(server):
             server.pid, server.port, port_of(client)))]
         if not held:
             raise Seen("none of 5 clients was accepted", "5 connections")
-        held += [(pid, fd) for pid, fds in listeners(
-            server.pid, server.port).items() for fd in fds]
+        held += [(pid, fd) for pid, fds in listeners(server.pid, server.port).items() for fd in fds]
         for pid, fd in held:
             if nonblocking(pid, fd) is False:
-                raise Seen(f"descriptor {fd} has no O_NONBLOCK "
-                           f"(/proc/PID/fdinfo/{fd})",
-                           "the listener and every client's socket "
-                           "non-blocking")
+                raise Seen(f"descriptor {fd} has no O_NONBLOCK (/proc/PID/fdinfo/{fd})",
+                           "the listener and every client's socket non-blocking")
 
 
 def test_waits_in_poll(server):
@@ -48,15 +43,13 @@ def test_waits_in_poll(server):
             for client in clients:
                 ask(client, "a second request")
             trace.detach()
-        others = sorted({name for name, *_ in calls(trace)} - {"poll", "ppoll",
-                        "restart_syscall"})
+        others = sorted({name for name, *_ in calls(trace)} - {"poll", "ppoll", "restart_syscall"})
         numbers = [int(found[1]) for line in trace.lines() if
                    (found := re.search(r"p?poll\(.*\], (\d+),", line))]
         if others or max(numbers, default=0) < 6:
             raise Seen(f"it waits in {', '.join(others)}" if others else
                        f"poll(2) with {max(numbers, default=0)} descriptors",
-                       "poll(2) with the listener and all 5 clients, and no "
-                       "other wait")
+                       "poll(2) with the listener and all 5 clients, and no other wait")
 
 
 def test_waits_in_epoll(server):
@@ -83,16 +76,14 @@ def test_is_edge_triggered(server):
             found = holder(server.pid, server.port, port_of(client))
             sockets.append(("a kept client", found[1] if found else -1))
         # It may be watched only after its answer has left.
-        wait_until(lambda: {fd for _, fd in sockets} <= set(
-            epoll_set(server.pid)))
+        wait_until(lambda: {fd for _, fd in sockets} <= set(epoll_set(server.pid)))
         watched = epoll_set(server.pid)
         for what, fd in sockets:
             if fd not in watched:
                 raise Seen(f"{what} is in no epoll set (/proc/PID/fdinfo)",
                            "the listener and every kept client in one")
             if not watched[fd] & EPOLLET:
-                raise Seen(f"{what} is watched with events "
-                           f"{watched[fd]:#x}, without EPOLLET",
+                raise Seen(f"{what} is watched with events {watched[fd]:#x}, without EPOLLET",
                            "EPOLLET: edge-triggered")
 
 
@@ -107,8 +98,7 @@ def test_serves_all_that_arrived(server):
                 client.response()
         except OSError as error:
             raise Seen(f"{answered} answers for {BATCH} requests that arrived "
-                       f"together, in 45 KiB ({error})",
-                       f"{BATCH} answers") from error
+                       f"together, in 45 KiB ({error})", f"{BATCH} answers") from error
         ask(client, f"a request after {BATCH} others")
 
 
@@ -116,8 +106,7 @@ def test_accepts_all_that_wait(server):
     expect_service(server, "and it is the only one")
     with contextlib.ExitStack() as stack:
         with stopped(server):
-            clients = [stack.enter_context(Client(server.port, PATIENCE))
-                       for _ in range(20)]
+            clients = [stack.enter_context(Client(server.port, PATIENCE)) for _ in range(20)]
             for client in clients:
                 client.request("/hello")
         for number, client in enumerate(clients):
@@ -142,8 +131,7 @@ def test_slow_reader_holds_nobody(server):
             slow.request("/large")
             if not select.select([slow.sock], [], [], PATIENCE)[0]:
                 raise Seen("no byte of /large came",
-                           "that the answer begins, although three clients "
-                           "read nothing of theirs")
+                           "that the answer begins, although three clients read nothing of theirs")
         expect_service(server, "while three do not read their 16 MiB")
 
 
@@ -186,8 +174,7 @@ def overtake(server):
         if not select.select([guest.sock], [], [], 0)[0]:
             return True
         # Its answer is here: the server was late, or we are. Which was first?
-        return min(map(silent_for, (before, after))) \
-            > silent_for(guest) + GAP
+        return min(map(silent_for, (before, after))) > silent_for(guest) + GAP
 
 
 def test_redis_holds_nobody(fresh_server):
@@ -195,12 +182,9 @@ def test_redis_holds_nobody(fresh_server):
         with silent_redis(full) as address:
             # Between two answers, a busy machine may stop the server for long:
             # it gets three chances.
-            if not any(overtake(fresh_server(redis=address))
-                       for _ in range(3)):
-                raise Seen("/hello was answered after the guestbook, which "
-                           f"waits for a Redis that {what}",
-                           "that others are served while a page waits for "
-                           "Redis")
+            if not any(overtake(fresh_server(redis=address)) for _ in range(3)):
+                raise Seen("/hello was answered after the guestbook, which waits for a Redis that "
+                           f"{what}", "that others are served while a page waits for Redis")
 
 
 def test_shares_one_redis_connection(server):
@@ -224,8 +208,7 @@ def test_fast_client_starves_nobody(server):
     with kept(server, 3) as (before, fast, after):
         fds = {}
         for client in (before, fast, after):
-            found = holder(server.pid, server.port,
-                           port_of(client))
+            found = holder(server.pid, server.port, port_of(client))
             if not found:
                 raise Seen("a kept connection was closed", "that it stays")
             fds[client] = found[1]
@@ -238,8 +221,7 @@ def test_fast_client_starves_nobody(server):
                 for client in (before, after, *[fast] * BATCH):
                     client.response()
             except OSError as error:
-                raise Seen(f"an answer is missing ({error})",
-                           f"{BATCH + 2} answers") from error
+                raise Seen(f"an answer is missing ({error})", f"{BATCH + 2} answers") from error
             trace.detach()
         steps = list(calls(trace))
         reads = [i for i, (name, fd, result) in enumerate(steps)
@@ -251,6 +233,5 @@ def test_fast_client_starves_nobody(server):
                 raise Seen("no write to a client that was answered (strace)",
                            "one of " + ", ".join(WRITES))
             if len(reads) > 1 and first > reads[-1]:
-                raise Seen(f"all {BATCH} pipelined requests of one client were "
-                           "read before another client was answered",
-                           "that each ready client gets a share in turn")
+                raise Seen(f"all {BATCH} pipelined requests of one client were read before another "
+                           "client was answered", "that each ready client gets a share in turn")

@@ -53,5 +53,4 @@ def test_waits_in_accept(server):
             raise Seen("no system call", "accept(2), waiting")
         call = trace.lines()[0]
     if "accept" not in call:
-        raise Seen(f"without a client it is in {call.split('(')[0]}",
-                   "accept(2)")
+        raise Seen(f"without a client it is in {call.split('(')[0]}", "accept(2)")

@@ -4,8 +4,7 @@ Redis; and who reads what the server prints."""
 import time
 
 from labs.grade.client import REDIS_WAIT, ask_guestbook, get
-from labs.grade.observe import (
-    Seen, Trace, open_files, resident, tree, wait_until)
+from labs.grade.observe import Seen, Trace, open_files, resident, tree, wait_until
 from labs.grade.tasks import END, Clients, plural, settle
 from labs.grade.test_robust import expect_alive, expect_hello
 
@@ -33,8 +32,7 @@ def test_leaves_no_memory(server):
     if not wait_until(lambda: size()[0] - memory < MOST_MEMORY
                       and size()[1] - files < MOST_FILES, 1):
         raise Seen(f"{(size()[0] - memory) >> 10} KiB and {size()[1] - files} "
-                   f"open files more than before {MANY} clients came and left",
-                   "as many as before")
+                   f"open files more than before {MANY} clients came and left", "as many as before")
 
 
 def test_keeps_its_redis_connection(server, expect):
@@ -54,8 +52,7 @@ def test_keeps_its_redis_connection(server, expect):
 
 
 def test_answers_pages_together(fresh_server, expect):
-    """Clients that are served at the same time get their own pages, from Redis
-    too."""
+    """Clients that are served at the same time get their own pages, from Redis too."""
     server, count = fresh_server(), expect["clients"]
     late = 0
     for number in range(ROUNDS):
@@ -73,8 +70,7 @@ def test_answers_pages_together(fresh_server, expect):
             for client, path in zip(held, paths):
                 late += not is_own(client, path, began)
     if late == ROUNDS * count // 2:
-        raise Seen("status 503 for each guestbook, when clients ask together",
-                   "status 200")
+        raise Seen("status 503 for each guestbook, when clients ask together", "status 200")
 
 
 def is_own(client, path, began):

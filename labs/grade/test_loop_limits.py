@@ -9,8 +9,8 @@ import time
 from labs.grade.client import Client, port_of
 from labs.grade.loops import HALF, QUIET, ask, crowd, expect_service, kept
 from labs.grade.observe import (
-    children, descriptors, epoll_set, holder, listeners, PATIENCE, Seen,
-    state, threads, Trace, wait_until, waits)
+    children, descriptors, epoll_set, holder, listeners, PATIENCE, Seen, state, threads, Trace,
+    wait_until, waits)
 
 
 def test_sleeps_when_idle(server):
@@ -68,8 +68,7 @@ def test_pauses_without_descriptors(fresh_server, expect):
         if len(trace.lines()) > 800 * max(1, seconds):
             raise Seen(f"{len(trace.lines())} system calls in {seconds:.1f} s "
                        "without a free descriptor (EMFILE)",
-                       "a pause before accept(2) is tried again: fewer than "
-                       "800 a second")
+                       "a pause before accept(2) is tried again: fewer than 800 a second")
         for number, client in enumerate(clients):
             try:
                 client.send(b"Connection: close\r\n\r\n")
@@ -77,8 +76,7 @@ def test_pauses_without_descriptors(fresh_server, expect):
             except OSError as error:
                 raise Seen(f"{number} of {len(clients)} clients were answered "
                            f"when descriptors were free again ({error})",
-                           "all: the others wait in the accept queue"
-                           ) from error
+                           "all: the others wait in the accept queue") from error
 
 
 # ------------------------------------------------------------ several loops
@@ -104,8 +102,7 @@ def test_several_loops(fresh_server):
             len(set.union(*map(set, inodes.values()))) != 3:
         raise Seen("the workers watch " + ", ".join(
                        str(sorted(names)) for names in inodes.values()),
-                   "each in its epoll set one listening socket, its own "
-                   "(SO_REUSEPORT)")
+                   "each in its epoll set one listening socket, its own (SO_REUSEPORT)")
     for _ in range(30):
         expect_service(server, "with three workers")
     os.kill(loops[0], signal.SIGKILL)

@@ -7,9 +7,9 @@ from labs.grade.client import ask_guestbook, Client
 from labs.grade.observe import (
     alive, children, descriptors, mappings, outgoing, Seen, threads, Trace, wait_until, zombies)
 from labs.grade.tasks import (
-    answer, answer_of_more, ask, Clients, COUNTS, END, end_together,
-    expect_blocking, expect_parked, expect_sleep, FAILS, HALF, IDLE, living, NEW_TASK,
-    plural, readable, reports, settle, shape, who_serves)
+    answer, answer_of_more, ask, Clients, COUNTS, END, end_together, expect_blocking, expect_parked,
+    expect_sleep, FAILS, HALF, IDLE, living, NEW_TASK, plural, readable, reports, settle, shape,
+    who_serves)
 
 
 def test_a_child_for_each_client(fresh_server, expect):
@@ -19,15 +19,13 @@ def test_a_child_for_each_client(fresh_server, expect):
         held = clients.hold(count)
 
         def owners():
-            return {pid for one in clients.holders(held) for pid in one
-                    if pid != server.pid}
+            return {pid for one in clients.holders(held) for pid in one if pid != server.pid}
 
         settle(server, lambda: len(owners()) == count)
         if len(owners()) != count or len(living(server.pid)) != count:
             raise Seen(f"{shape(server.pid)}, of which "
                        f"{plural(len(owners()), 'child', 'children')} held "
-                       f"clients, for {count} clients",
-                       f"{count} children, each with one client")
+                       f"clients, for {count} clients", f"{count} children, each with one client")
         expect_blocking(server)
         for client in held:
             answer(client)
@@ -47,9 +45,8 @@ def test_parent_keeps_no_connection(fresh_server, expect):
         settle(server, lambda: counts() == (count, 0))
         in_children, in_parent = counts()
         if (in_children, in_parent) != (count, 0):
-            raise Seen(f"of {count} connections, {in_parent} open in the "
-                       f"first process and {in_children} in its children",
-                       "none in the parent, all in children")
+            raise Seen(f"of {count} connections, {in_parent} open in the first process and "
+                       f"{in_children} in its children", "none in the parent, all in children")
         for client in held:
             answer(client)
 
@@ -60,8 +57,7 @@ def test_a_child_ends_with_its_client(fresh_server, expect):
     with Clients(server) as clients:
         held = clients.hold(count)
         if not settle(server, lambda: len(living(server.pid)) >= count):
-            raise Seen(f"{shape(server.pid)} for {count} clients",
-                       f"{count} children")
+            raise Seen(f"{shape(server.pid)} for {count} clients", f"{count} children")
         for client in held:
             answer(client)
     settle(server, lambda: not living(server.pid))
@@ -72,8 +68,7 @@ def test_a_child_ends_with_its_client(fresh_server, expect):
 
 
 def test_reaps_children(fresh_server, expect):
-    """A child that ended leaves no zombie behind, whether it was one of many
-    or alone."""
+    """A child that ended leaves no zombie behind, whether it was one of many or alone."""
     server, count = fresh_server(), expect["clients"]
     for _ in range(count):
         with Clients(server) as clients:
@@ -83,8 +78,7 @@ def test_reaps_children(fresh_server, expect):
             answer(held[0])
         settle(server, lambda: not children(server.pid))
         if zombies(server.pid):
-            raise Seen(f"{shape(server.pid)} after a client had left",
-                       "no zombie")
+            raise Seen(f"{shape(server.pid)} after a client had left", "no zombie")
 
 
 def test_reaps_children_that_end_together(fresh_server, expect):
@@ -95,8 +89,7 @@ def test_reaps_children_that_end_together(fresh_server, expect):
         with Clients(server) as clients:
             clients.hold(count)
             if not settle(server, lambda: len(living(server.pid)) == count):
-                raise Seen(f"{shape(server.pid)} for {count} clients",
-                           f"{count} children")
+                raise Seen(f"{shape(server.pid)} for {count} clients", f"{count} children")
             end_together(server)
         settle(server, lambda: not children(server.pid))
         if children(server.pid):
@@ -116,8 +109,7 @@ def at_the_limit(fresh_server, expect, clients_of, limit=None):
     held = clients.hold(limit)
     settle(server, lambda: count() == limit)
     if count() != limit:
-        raise Seen(f"{shape(server.pid)} for {limit} clients",
-                   f"{limit} {expect['of']}")
+        raise Seen(f"{shape(server.pid)} for {limit} clients", f"{limit} {expect['of']}")
     more = clients.connect(3, HALF + END)
     expect_parked(server, count, limit, len(more))
     return server, count, held, more
@@ -129,8 +121,7 @@ def test_limits_their_number(fresh_server, expect):
     for limit in (None, expect["limit"] // 2 - 1):
         with contextlib.ExitStack() as stack:
             _, _, held, more = at_the_limit(
-                fresh_server, expect,
-                lambda server: stack.enter_context(Clients(server)), limit)
+                fresh_server, expect, lambda server: stack.enter_context(Clients(server)), limit)
             for client in held:
                 answer(client)
             for client in more:
@@ -154,15 +145,13 @@ def test_idle_clients_make_room(fresh_server, expect):
             more = clients.connect(1, HALF + END)[0]
             closed = wait_until(lambda: sum(map(readable, idle)), IDLE)
         if closed:
-            raise Seen(f"{closed} of {limit - 1} idle clients were closed, below "
-                       f"the limit of {limit}, for one that waited",
-                       "that they stay: there is room for it")
+            raise Seen(f"{closed} of {limit - 1} idle clients were closed, below the limit of "
+                       f"{limit}, for one that waited", "that they stay: there is room for it")
         answer_of_more(more)
         idle.append(keep(clients))
         answer_of_more(clients.connect(1, HALF + END)[0])
         if not wait_until(lambda: any(map(readable, idle))):
-            raise Seen(f"all {limit} idle clients are there, and one more",
-                       f"a limit of {limit}")
+            raise Seen(f"all {limit} idle clients are there, and one more", f"a limit of {limit}")
 
 
 def keep(clients):
@@ -172,9 +161,8 @@ def keep(clients):
         client.request("/hello")
         client.response()
     except OSError as error:
-        raise Seen("no answer to a client while others are idle, below the "
-                   f"limit: {error or type(error).__name__}", "status 200") \
-            from error
+        raise Seen("no answer to a client while others are idle, below the limit: "
+                   f"{error or type(error).__name__}", "status 200") from error
     return client
 
 
@@ -182,22 +170,18 @@ def test_sleeps_at_the_limit(fresh_server, expect):
     """At the limit, the first thread waits until a child or a thread ends."""
     with contextlib.ExitStack() as stack:
         server, *_ = at_the_limit(
-            fresh_server, expect,
-            lambda server: stack.enter_context(Clients(server)))
+            fresh_server, expect, lambda server: stack.enter_context(Clients(server)))
         expect_sleep(server, f"at the limit, while no {expect['of']} end")
 
 
 def test_a_signal_at_the_limit(fresh_server, expect):
-    """A signal interrupts the wait for a place (EINTR). That does not make a
-    place."""
+    """A signal interrupts the wait for a place (EINTR). That does not make a place."""
     with contextlib.ExitStack() as stack:
         server, count, held, more = at_the_limit(
-            fresh_server, expect,
-            lambda server: stack.enter_context(Clients(server)))
+            fresh_server, expect, lambda server: stack.enter_context(Clients(server)))
         for number in range(1, 4):
             server.send(signal.SIGUSR1)
-            wait_until(lambda: reports(server) >= number
-                       or not alive(server.pid))
+            wait_until(lambda: reports(server) >= number or not alive(server.pid))
             if not alive(server.pid):
                 raise Seen(f"SIGUSR1 at the limit ended the server with "
                            f"{server.ending or 'a crash'}",
@@ -220,18 +204,15 @@ def test_a_thread_for_each_client(fresh_server, expect):
     """One process; each client that is being served has its own thread."""
     server, count = fresh_server(), expect["clients"]
     if len(threads(server.pid)) != 1 or children(server.pid):
-        raise Seen(f"{shape(server.pid)} before the first client",
-                   "one process with one thread")
+        raise Seen(f"{shape(server.pid)} before the first client", "one process with one thread")
     with Clients(server) as clients:
         held = clients.hold(count)
         serving = who_serves(server, held, count)
         different = set(serving.values()) - {(server.pid, server.pid)}
-        if len(different) != count or children(server.pid) or \
-                len(threads(server.pid)) != count + 1:
+        if len(different) != count or children(server.pid) or len(threads(server.pid)) != count + 1:
             raise Seen(f"{shape(server.pid)}; {len(different)} threads "
                        f"besides the main one waited for {count} clients",
-                       f"one process; {count} threads besides the main one, "
-                       "each with one client")
+                       f"one process; {count} threads besides the main one, each with one client")
         expect_blocking(server)
         for client in held:
             answer(client)
@@ -271,10 +252,8 @@ def test_threads_leave_no_memory(fresh_server, expect):
     settle(server, lambda: len(threads(server.pid)) == 1)
     grown = mappings(server.pid) - before
     if grown > expect["threads"] // 2:
-        raise Seen(f"{grown} pieces of memory more (/proc/PID/maps) after "
-                   f"{expect['threads']} clients",
-                   "as many as before: the stacks of threads that ended are "
-                   "freed")
+        raise Seen(f"{grown} pieces of memory more (/proc/PID/maps) after {expect['threads']} "
+                   "clients", "as many as before: the stacks of threads that ended are freed")
 
 
 def inherited(server):
@@ -291,12 +270,10 @@ def test_serves_when_none_can_be_made(fresh_server, expect):
     count = COUNTS[expect["of"]](server)
     with Trace(server.pid, NEW_TASK, FAILS) as trace:
         for _ in range(3):
-            ask(server.port, what=f"a client when no {expect['of']} could be "
-                "made (EAGAIN)")
+            ask(server.port, what=f"a client when no {expect['of']} could be made (EAGAIN)")
         ask_guestbook(server.port)      # the first process connects to Redis
         if not trace.count("EAGAIN"):
-            raise Seen(f"no attempt to make {expect['of']}",
-                       f"{expect['of']} for clients")
+            raise Seen(f"no attempt to make {expect['of']}", f"{expect['of']} for clients")
     if not wait_until(lambda: "cannot" in server.output):
         raise Seen("no warning that says why", "server_warn_rarely()")
     with Clients(server) as clients:

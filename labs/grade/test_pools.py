@@ -6,13 +6,12 @@ import signal
 import time
 
 from labs.grade.observe import (
-    accept_queue, alive, children, own_number, PATIENCE, Seen, started,
-    threads, Trace, tree, wait_until)
+    accept_queue, alive, children, own_number, PATIENCE, Seen, started, threads, Trace, tree,
+    wait_until)
 from labs.grade.tasks import (
-    answer, answer_of_more, ask, BACK_OFF, Clients, END, end_together,
-    expect_blocking, expect_replaced, expect_sleep, FAILS, HALF, living, NEW_TASK, plural,
-    readable, settle, shape, threads_that_accept, threads_that_read,
-    who_serves, workers_of)
+    answer, answer_of_more, ask, BACK_OFF, Clients, END, end_together, expect_blocking,
+    expect_replaced, expect_sleep, FAILS, HALF, living, NEW_TASK, plural, readable, settle, shape,
+    threads_that_accept, threads_that_read, who_serves, workers_of)
 
 
 def test_a_pool_of_processes(fresh_server, expect):
@@ -27,27 +26,23 @@ def test_a_pool_of_processes(fresh_server, expect):
     for _ in range(10 * count):
         ask(server.port)
     if living(server.pid) != before:
-        raise Seen(f"other workers than before, after {10 * count} clients; "
-                   + shape(server.pid),
+        raise Seen(f"other workers than before, after {10 * count} clients; " + shape(server.pid),
                    f"the same {count} workers: each serves many clients")
 
 
 def test_workers_accept(fresh_server, expect):
-    """Each worker sleeps in accept, all on the same socket; the parent does
-    not."""
+    """Each worker sleeps in accept, all on the same socket; the parent does not."""
     server, count = fresh_server(), expect["workers"]
 
     def who():
         return {pid for pid, _ in threads_that_accept(server)}
 
-    settle(server,
-           lambda: len(who()) == count and server.pid not in who())
+    settle(server, lambda: len(who()) == count and server.pid not in who())
     found = who()
     if len(found) != count or server.pid in found:
         parent = " and the first process" if server.pid in found else ""
-        raise Seen(f"{plural(len(found - {server.pid}), 'worker')}{parent} "
-                   "in accept(2)", f"{count} workers in accept(2), and a "
-                   "parent that only looks after them")
+        raise Seen(f"{plural(len(found - {server.pid}), 'worker')}{parent} in accept(2)",
+                   f"{count} workers in accept(2), and a parent that only looks after them")
     expect_blocking(server)
 
 
@@ -62,10 +57,8 @@ def test_one_client_a_worker(fresh_server, expect):
         workers = {pid for pid, _ in serving.values()} - {server.pid}
         if len(workers) != count or by_parent:
             raise Seen(f"{plural(len(workers), 'worker')} served {count} "
-                       "clients" + (", and the first process served, too"
-                                    if by_parent else ""),
-                       f"each of the {count} clients served by another "
-                       "worker, none by the parent")
+                       "clients" + (", and the first process served, too" if by_parent else ""),
+                       f"each of the {count} clients served by another worker, none by the parent")
         waits_for_its_turn(server, clients, held, count)
 
 
@@ -80,14 +73,12 @@ def waits_for_its_turn(server, clients, held, count):
         if readable(more):
             return True
         quiet += (accept_queue(server.port) == 1 and
-                  len(threads_that_read(server, held)) == count and
-                  not threads_that_accept(server))
+                  len(threads_that_read(server, held)) == count and not threads_that_accept(server))
         return quiet >= 3
 
     wait_until(is_waiting)
     if quiet < 3:
-        raise Seen(f"client number {count + 1} was not in the accept queue; "
-                   + shape(server.pid),
+        raise Seen(f"client number {count + 1} was not in the accept queue; " + shape(server.pid),
                    f"{count} clients served together; the next one waits")
     for client in held:
         answer(client)
@@ -122,10 +113,9 @@ def test_threads_accept(fresh_server, expect):
     if not settle(server, is_pool):
         found = threads_that_accept(server)
         text = " and the main thread" if main in found else ""
-        raise Seen(f"{plural(len(found - {main}), 'thread')}{text} in "
-                   f"accept(2); {shape(server.pid)}",
-                   f"{count} threads of one process in accept(2), and a main "
-                   "thread that takes the signals")
+        raise Seen(f"{plural(len(found - {main}), 'thread')}{text} in accept(2); "
+                   f"{shape(server.pid)}", f"{count} threads of one process in accept(2), and a "
+                   "main thread that takes the signals")
     expect_blocking(server)
 
 
@@ -171,21 +161,18 @@ def test_replaces_a_killed_worker(fresh_server, expect):
 
 
 def test_replaces_workers_that_die_together(fresh_server, expect):
-    """One SIGCHLD may stand for several workers: all end while the parent
-    cannot run."""
+    """One SIGCHLD may stand for several workers: all end while the parent cannot run."""
     server, count = fresh_server(), expect["workers"]
     workers_of(server, count)
     victims = end_together(server)
-    expect_replaced(server, victims, count,
-                    f"{count} workers were killed at the same time")
+    expect_replaced(server, victims, count, f"{count} workers were killed at the same time")
 
 
 # The parent goes on 1 s after each waitpid(2): what happens in that time comes
 # after its look at the workers, and before its sleep.
 LATE = ("-q", "-e", "inject=wait4:delay_exit=1000000")
 # A worker was reaped, and then another one, or any (-1), was found running.
-FOUND_RUNNING = re.compile(r"\bwait4\(.*\) = [1-9].*?\bwait4\((-?\d+),[^\n]*\) = 0\b",
-                           re.DOTALL)
+FOUND_RUNNING = re.compile(r"\bwait4\(.*\) = [1-9].*?\bwait4\((-?\d+),[^\n]*\) = 0\b", re.DOTALL)
 
 
 def test_misses_no_death(fresh_server, expect):
@@ -194,13 +181,11 @@ def test_misses_no_death(fresh_server, expect):
     server, count = fresh_server(), expect["workers"]
     first = workers_of(server, count)[0]
     began = started(first)      # it is replaced without a pause, if it is old
-    wait_until(lambda: time.clock_gettime(time.CLOCK_BOOTTIME) - began
-               > 1.1 * expect["seconds"])
+    wait_until(lambda: time.clock_gettime(time.CLOCK_BOOTTIME) - began > 1.1 * expect["seconds"])
     victim = first
     with Trace(server.pid, "wait4", LATE) as trace:
         os.kill(first, signal.SIGKILL)
-        found = settle(server, lambda: FOUND_RUNNING.search(
-            "\n".join(trace.lines())), BACK_OFF)
+        found = settle(server, lambda: FOUND_RUNNING.search("\n".join(trace.lines())), BACK_OFF)
         if found:
             victim = next((pid for pid in living(server.pid) if found[1] in
                            ("-1", own_number(pid))), first)
@@ -209,33 +194,28 @@ def test_misses_no_death(fresh_server, expect):
             wait_until(lambda: not alive(victim))
         trace.detach()
     expect_replaced(server, [first, victim], count, "a worker died between "
-                    "waitpid(2), which said that it runs, and the sleep of "
-                    "the parent")
+                    "waitpid(2), which said that it runs, and the sleep of the parent")
 
 
 def test_waits_before_it_replaces_again(fresh_server, expect):
     """A worker that dies immediately is not replaced immediately: the parent
     would only fork. The times are those of the kernel, /proc/PID/stat."""
-    server, interval = fresh_server(["--workers", "1"]), \
-        expect["seconds"]
+    server, interval = fresh_server(["--workers", "1"]), expect["seconds"]
     rounds = 0
     for _ in range(8):
         victim = workers_of(server, 1)[0]
         began = started(victim)
         os.kill(victim, signal.SIGKILL)
         lived = time.clock_gettime(time.CLOCK_BOOTTIME) - began
-        heirs = settle(server, lambda: set(living(server.pid)) - {victim},
-                       BACK_OFF)
+        heirs = settle(server, lambda: set(living(server.pid)) - {victim}, BACK_OFF)
         if not heirs:
-            raise Seen(f"{shape(server.pid)} after its worker was killed",
-                       "another worker")
+            raise Seen(f"{shape(server.pid)} after its worker was killed", "another worker")
         if lived > interval / 2:        # we were late, or it is the first
             continue
         gap = started(min(heirs)) - began
         if gap < interval / 2:
-            raise Seen(f"a worker that was killed {lived:.2f} s after its "
-                       f"start, and another one after {gap:.2f} s",
-                       f"{interval:g} s from one start to the next")
+            raise Seen(f"a worker that was killed {lived:.2f} s after its start, and another one "
+                       f"after {gap:.2f} s", f"{interval:g} s from one start to the next")
         rounds += 1
         if rounds == 2:
             return
@@ -251,14 +231,12 @@ def test_a_crash_costs_one_client(fresh_server, expect):
                        "served together", "all of them")
         owners = set(clients.holders(held)[0])
         if owners == {server.pid}:
-            raise Seen("a client that the first process serves",
-                       "a process of its own for it")
+            raise Seen("a client that the first process serves", "a process of its own for it")
         for pid in owners - {server.pid}:
             os.kill(pid, signal.SIGKILL)
         if not held[0].is_closed(PATIENCE, may_reset=True):
             raise Seen("a connection that stays open although the process "
-                       "that served it was killed",
-                       "its end: no other process has this socket")
+                       "that served it was killed", "its end: no other process has this socket")
         for client in held[1:]:
             answer(client)
     ask(server.port)
@@ -273,13 +251,11 @@ def test_tries_again_to_fork(fresh_server, expect):
         os.kill(victim, signal.SIGKILL)
         if settle(server, lambda: trace.count("EAGAIN") >= 1, BACK_OFF):
             wait_until(lambda: trace.count("EAGAIN") >= 2)
-        times = [float(line.split()[1]) for line in trace.lines()
-                 if "EAGAIN" in line]
+        times = [float(line.split()[1]) for line in trace.lines() if "EAGAIN" in line]
         ask(server.port, what="a client while a worker could not be replaced")
     if len(times) < 2:
-        raise Seen(f"{plural(len(times), 'attempt')} to fork while it failed "
-                   f"with EAGAIN; {shape(server.pid)}",
-                   "an attempt in each second until one succeeds")
+        raise Seen(f"{plural(len(times), 'attempt')} to fork while it failed with EAGAIN; "
+                   f"{shape(server.pid)}", "an attempt in each second until one succeeds")
     gaps = [later - earlier for earlier, later in zip(times, times[1:])]
     if min(gaps) < expect["seconds"] / 2:
         raise Seen(f"{min(gaps):.3f} s from one attempt to fork to the next, "

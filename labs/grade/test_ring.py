@@ -1,8 +1,7 @@
 """Lab 08: what io_uring saves, and what it keeps."""
 
 from labs.grade.client import Client
-from labs.grade.loops import (
-    ask, calls, kept, READS, SMALL, stopped, WAITS, WRITES)
+from labs.grade.loops import ask, calls, kept, READS, SMALL, stopped, WAITS, WRITES
 from labs.grade.observe import PATIENCE, Seen, Trace
 from labs.grade.test_works import LARGE
 
@@ -25,8 +24,7 @@ def test_ends_connections(server, fresh_server):
             except OSError as error:
                 raise Seen(f"no answer ({error})", "an answer") from error
             if not ended:
-                raise Seen("a connection is still open "
-                           f"{PATIENCE:g} s after its last answer, with "
+                raise Seen(f"a connection is still open {PATIENCE:g} s after its last answer, with "
                            "\"Connection: close\"", "its end, a FIN")
     loses_nothing(fresh_server(args=["--keep-alive", "0"]))
 
@@ -61,14 +59,12 @@ def test_few_system_calls(server, expect):
                 try:
                     client.response()
                 except OSError as error:
-                    raise Seen(f"an answer is missing ({error})",
-                               f"{number} answers") from error
+                    raise Seen(f"an answer is missing ({error})", f"{number} answers") from error
             trace.detach()
         made = sum(1 for _ in calls(trace))
         if made > expect["most"]:
-            raise Seen(f"{made} system calls for {number} requests that were "
-                       "ready together", f"at most {expect['most']}: one "
-                       "io_uring_enter(2) hands over many")
+            raise Seen(f"{made} system calls for {number} requests that were ready together",
+                       f"at most {expect['most']}: one io_uring_enter(2) hands over many")
 
 
 def test_waits_in_the_ring(server):
@@ -78,10 +74,8 @@ def test_waits_in_the_ring(server):
                 ask(client, "a second request")
             trace.detach()
         names = {name for name, *_ in calls(trace)}
-        others = names & {*WAITS.split(","), *READS, *WRITES, "accept",
-                          "accept4"}
+        others = names & {*WAITS.split(","), *READS, *WRITES, "accept", "accept4"}
         if others or "io_uring_enter" not in names:
             raise Seen("calls of " + ", ".join(sorted(names)),
                        "io_uring_enter(2) alone: it hands over the sends, and "
-                       "the results of accept and recv are in the completion "
-                       "queue")
+                       "the results of accept and recv are in the completion queue")

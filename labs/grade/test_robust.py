@@ -10,8 +10,8 @@ import subprocess
 import time
 
 from labs.grade.client import Client, ask_guestbook, get
-from labs.grade.observe import (PATIENCE, Seen, Trace, alive, descriptors,
-                                listening_sockets, threads, wait_until)
+from labs.grade.observe import (
+    PATIENCE, Seen, Trace, alive, descriptors, listening_sockets, threads, wait_until)
 from labs.grade.sandbox import LIMITS
 from labs.grade.test_works import LARGE
 
@@ -27,8 +27,7 @@ REPORT = re.compile(r"served (\d+) requests")
 def expect_alive(server, what, seconds=0):
     """Raise Seen when the server has ended, or does so within `seconds`."""
     if server.wait(seconds) is not None:
-        raise Seen(f"the server ended {what}: {server.ending}",
-                   "a server that goes on")
+        raise Seen(f"the server ended {what}: {server.ending}", "a server that goes on")
 
 
 def expect_hello(server, what):
@@ -57,8 +56,7 @@ def finish_large(client):
     try:
         length = len(client.response().body)
     except OSError as error:
-        raise Seen(f"an answer was cut off: {error}",
-                   f"all {LARGE} bytes") from error
+        raise Seen(f"an answer was cut off: {error}", f"all {LARGE} bytes") from error
     finally:
         client.close()
     if length != LARGE:
@@ -80,8 +78,7 @@ def test_survives_a_reset(server):
     ended = [pid for pid in before if not alive(pid)]
     if ended:
         raise Seen(f"{len(ended)} of {len(before)} processes ended when "
-                   "clients left in the middle of an answer",
-                   "all of them alive")
+                   "clients left in the middle of an answer", "all of them alive")
 
 
 def test_survives_a_slow_client(server, expect):
@@ -111,8 +108,7 @@ def test_closes_every_connection(server):
     def sockets():
         listening = listening_sockets(server.port)
         return sum(what.startswith("socket:") and what not in listening
-                   for pid in server.processes()
-                   for what in descriptors(pid).values())
+                   for pid in server.processes() for what in descriptors(pid).values())
 
     before = sockets()          # an event loop may use one for itself
     for _ in range(MANY):
@@ -124,8 +120,7 @@ def test_closes_every_connection(server):
 
 def test_finishes_begun_answers(server, expect):
     """SIGTERM: expect.clients answers have begun, and they come whole."""
-    clients = [start_large(server.port)
-               for _ in range(expect.get("clients", 1))]
+    clients = [start_large(server.port) for _ in range(expect.get("clients", 1))]
     server.send(signal.SIGTERM)
     refused = wait_until(lambda: not accepts(server.port))
     if server.wait(0) is not None:
@@ -178,16 +173,13 @@ def test_reports_on_sigint(server):
         expect_hello(server, "before SIGINT")
     status = server.stop(signal.SIGINT)
     if status != 0:
-        raise Seen(server.ending or f"still running {PATIENCE:.0f} s after "
-                   "SIGINT", "exit status 0")
+        raise Seen(server.ending or f"still running {PATIENCE:.0f} s after SIGINT", "exit status 0")
     wait_until(lambda: REPORT.search(server.output))
     match = REPORT.search(server.output)
     if not match or int(match[1]) != 3:
-        raise Seen(match[0] if match else "no report",
-                   "\"served 3 requests\", by server_finish()")
+        raise Seen(match[0] if match else "no report", "\"served 3 requests\", by server_finish()")
     if not wait_until(lambda: not server.processes()):
-        raise Seen(f"{len(server.processes())} processes left",
-                   "none when the first has ended")
+        raise Seen(f"{len(server.processes())} processes left", "none when the first has ended")
 
 
 def test_survives_signals(server):
@@ -212,21 +204,18 @@ def limit_descriptors(pid, most=None):
     """
     try:
         hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
-        resource.prlimit(pid, resource.RLIMIT_NOFILE,
-                         (hard if most is None else most, hard))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (hard if most is None else most, hard))
     except PermissionError:
         owner = os.stat(f"/proc/{pid}")
         subprocess.run(
-            ["prlimit", f"--pid={pid}",
-             f"--nofile={most or LIMITS['nofile']}:"], check=True,
+            ["prlimit", f"--pid={pid}", f"--nofile={most or LIMITS['nofile']}:"], check=True,
             user=owner.st_uid, group=owner.st_gid, extra_groups=[])
 
 
 def first_free(pid):
     """Return the lowest descriptor that a process does not use."""
     used = descriptors(pid)
-    return next(number for number in range(len(used) + 1)
-                if number not in used)
+    return next(number for number in range(len(used) + 1) if number not in used)
 
 
 def test_survives_a_descriptor_limit(server):
@@ -235,8 +224,7 @@ def test_survives_a_descriptor_limit(server):
     pids = [pid for pid in server.processes() if alive(pid)]
     most = MOST_FAILURES * sum(len(threads(pid)) for pid in pids)
     with contextlib.ExitStack() as opened:
-        trace = opened.enter_context(Trace(
-            pids, "accept,accept4,exit_group", ("-f", "-q")))
+        trace = opened.enter_context(Trace(pids, "accept,accept4,exit_group", ("-f", "-q")))
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 limit_descriptors(pid, first_free(pid))
@@ -264,8 +252,7 @@ def test_survives_a_descriptor_limit(server):
                 client.response()
             except OSError as error:
                 raise Seen("a client that had waited got no answer when "
-                           f"there were descriptors again: {error}",
-                           "an answer") from error
+                           f"there were descriptors again: {error}", "an answer") from error
     expect_hello(server, "after it had run out of descriptors")
 
 
@@ -279,8 +266,7 @@ def test_answers_503_without_redis(fresh_server, own_redis):
         raise Seen(f"status {status} for /guestbook with Redis", "status 200")
     own_redis.stop()
     if (status := guestbook()) != 503:
-        raise Seen(f"status {status} for /guestbook without Redis",
-                   "status 503")
+        raise Seen(f"status {status} for /guestbook without Redis", "status 503")
     expect_hello(server, "without Redis")
     own_redis.again()
     if not wait_until(lambda: guestbook() == 200):

@@ -4,11 +4,9 @@ import os
 import signal
 
 from labs.grade.client import Client
-from labs.grade.observe import (
-    PATIENCE, Seen, alive, blocked_signals, threads, tree, wait_until)
+from labs.grade.observe import PATIENCE, Seen, alive, blocked_signals, threads, tree, wait_until
 from labs.grade.tasks import (
-    answer, ask, Clients, expect_replaced, living, plural, reports, settle,
-    shape, STOP_SIGNALS)
+    answer, ask, Clients, expect_replaced, living, plural, reports, settle, shape, STOP_SIGNALS)
 
 
 SIGNALS = 4             # that a server gets in a second
@@ -27,18 +25,15 @@ def test_signals_go_to_the_first_thread(fresh_server, expect):
                     for thread in threads(pid) if (pid, thread) != main]
 
         def open_to_signals():
-            return [task for task in others()
-                    if STOP_SIGNALS - blocked_signals(*task)]
+            return [task for task in others() if STOP_SIGNALS - blocked_signals(*task)]
 
-        settle(server,
-               lambda: len(others()) >= count and not open_to_signals())
+        settle(server, lambda: len(others()) >= count and not open_to_signals())
         if len(others()) < count:
             raise Seen(f"{shape(server.pid)} for {count} clients",
                        f"{count} processes or threads besides the first")
         if open_to_signals():
-            raise Seen(f"{len(open_to_signals())} of {len(others())} do not "
-                       "block SIGTERM, SIGINT, SIGHUP and SIGUSR1",
-                       "only the first thread takes signals")
+            raise Seen(f"{len(open_to_signals())} of {len(others())} do not block SIGTERM, SIGINT, "
+                       "SIGHUP and SIGUSR1", "only the first thread takes signals")
         for client in held:
             answer(client)
 
@@ -54,8 +49,7 @@ def test_a_signal_changes_nothing(fresh_server, expect):
     before = look()
     for number in range(1, 4):
         server.send(signal.SIGUSR1)
-        wait_until(lambda: reports(server) >= number
-                   or not alive(server.pid))
+        wait_until(lambda: reports(server) >= number or not alive(server.pid))
         if not alive(server.pid):
             raise Seen(f"SIGUSR1 ended the server with {server.ending}",
                        "a report, and a server that goes on")
@@ -67,12 +61,10 @@ def test_a_signal_changes_nothing(fresh_server, expect):
     for _ in range(count):      # each in another worker, perhaps
         ask(server.port, what="a client after SIGHUP")
     if look() != before:
-        raise Seen(f"other {expect['of']} than before SIGUSR1 and SIGHUP",
-                   f"the same {count}")
+        raise Seen(f"other {expect['of']} than before SIGUSR1 and SIGHUP", f"the same {count}")
     if expect["of"] == "children":
         os.kill(before[0], signal.SIGKILL)
-        expect_replaced(server, before[:1], count,
-                        "a worker was killed after SIGUSR1")
+        expect_replaced(server, before[:1], count, "a worker was killed after SIGUSR1")
 
 
 def test_stops_in_order(fresh_server, expect):
@@ -88,8 +80,7 @@ def test_stops_in_order(fresh_server, expect):
         server.send(signal.SIGTERM)
         if not wait_until(lambda: is_refused(server.port)):
             raise Seen("new clients are still accepted after SIGTERM while "
-                       f"{count} clients are served",
-                       "new clients are refused immediately")
+                       f"{count} clients are served", "new clients are refused immediately")
         for client in held:
             answer(client, "a client that was being served at SIGTERM")
     code = server.wait(2 * PATIENCE)
@@ -100,8 +91,7 @@ def test_stops_in_order(fresh_server, expect):
     wait_until(lambda: not any(map(alive, processes)))
     left = sum(map(alive, processes))
     if left:
-        raise Seen(f"{plural(left, 'process', 'processes')} left behind",
-                   "none")
+        raise Seen(f"{plural(left, 'process', 'processes')} left behind", "none")
 
 
 def test_children_end_with_their_parent(fresh_server, expect):
@@ -109,16 +99,13 @@ def test_children_end_with_their_parent(fresh_server, expect):
     server, count = fresh_server(), expect["clients"]
     with Clients(server) as clients:
         held = clients.hold(count)
-        settle(server, lambda: len(living(server.pid)) >= count
-               and clients.read(held) == count)
+        settle(server, lambda: len(living(server.pid)) >= count and clients.read(held) == count)
         if len(living(server.pid)) < count:
-            raise Seen(f"{shape(server.pid)} for {count} clients",
-                       f"{count} children")
+            raise Seen(f"{shape(server.pid)} for {count} clients", f"{count} children")
         os.kill(server.pid, signal.SIGKILL)
         if not wait_until(lambda: not server.processes()):
-            raise Seen(f"{plural(len(server.processes()), 'process', 'processes')} "
-                       "left after the first one was killed",
-                       "none: a child calls signals_in_child()")
+            raise Seen(f"{plural(len(server.processes()), 'process', 'processes')} left after the "
+                       "first one was killed", "none: a child calls signals_in_child()")
 
 
 def test_a_second_signal_ends_it(fresh_server):
@@ -139,8 +126,7 @@ def test_a_second_signal_ends_it(fresh_server):
 
 
 def test_stops_without_a_stuck_child(fresh_server):
-    """A child that never ends delays the end by --drain-timeout, and a second,
-    not for ever."""
+    """A child that never ends delays the end by --drain-timeout, and a second, not for ever."""
     server = fresh_server(["--drain-timeout", "0"])
     with Clients(server) as clients:
         held = clients.hold(1)
@@ -151,10 +137,10 @@ def test_stops_without_a_stuck_child(fresh_server):
         os.kill(stuck[0], signal.SIGSTOP)
         server.send(signal.SIGTERM)
         if server.wait() is None:
-            raise Seen(f"a server that waits for a stopped child, {PATIENCE:.0f} s "
-                       "after SIGTERM with --drain-timeout 0",
-                       "its end about a second after that time")
-        if not wait_until(lambda: reports(server), 1):      # common/ gave up waiting, 3 s after SIGTERM
+            raise Seen(f"a server that waits for a stopped child, {PATIENCE:.0f} s after SIGTERM "
+                       "with --drain-timeout 0", "its end about a second after that time")
+        # common/ gave up waiting, 3 s after SIGTERM
+        if not wait_until(lambda: reports(server), 1):
             raise Seen("no report from a server that waited for a stopped child "
                        "for ever: SIGALRM ended it", "server_finish() about a "
                        "second after SIGTERM with --drain-timeout 0")

@@ -17,12 +17,10 @@ def test_answers_every_page(server):
     for path, text in (("/", b"<html"), ("/hello", b"ello"),
                        ("/answer", b"42"), ("/echo?value=x7", b"x7"),
                        ("/guestbook", b"guest")):
-        answer = get(server.port, path) if path != "/guestbook" \
-            else ask_guestbook(server.port)
+        answer = get(server.port, path) if path != "/guestbook" else ask_guestbook(server.port)
         expect_status(answer, 200, path)
         if text not in answer.body:
-            raise Seen(f"{path} without {text.decode()!r}: "
-                       f"{answer.body[:60]!r}", "the page")
+            raise Seen(f"{path} without {text.decode()!r}: {answer.body[:60]!r}", "the page")
     expect_status(get(server.port, "/redirect"), 302, "/redirect")
 
 
@@ -32,24 +30,21 @@ def test_keeps_a_guestbook(server):
                            b"guest-name=Ada&guest-remarks=graded+with+pleasure")
     expect_status(answer, 303, "POST /guestbook")
     if b"graded with pleasure" not in ask_guestbook(server.port).body:
-        raise Seen("a guestbook without the remark that was just sent",
-                   "the remark")
+        raise Seen("a guestbook without the remark that was just sent", "the remark")
 
 
 def test_serves_one_client_after_another(server):
     for number in range(50):
         answer = get(server.port, f"/echo?value=client{number}")
         if f"client{number}".encode() not in answer.body:
-            raise Seen(f"client {number} got {answer.body[:60]!r}",
-                       "the answer to its own request")
+            raise Seen(f"client {number} got {answer.body[:60]!r}", "the answer to its own request")
 
 
 def test_keeps_a_connection(server):
     with Client(server.port) as client:
         for number in range(3):
             client.request(f"/echo?value={number}")
-            expect_status(client.response(), 200,
-                          f"request {number + 1} of a connection")
+            expect_status(client.response(), 200, f"request {number + 1} of a connection")
 
 
 def test_answers_pipelined_requests(server):
@@ -60,9 +55,8 @@ def test_answers_pipelined_requests(server):
         for number in range(PIPELINED):
             body = client.response().body
             if f"n{number}.".encode() not in body:
-                raise Seen(f"answer {number + 1} is {body[:60]!r}",
-                           f"answers to {PIPELINED} pipelined requests, in "
-                           "the order of the requests")
+                raise Seen(f"answer {number + 1} is {body[:60]!r}", f"answers to {PIPELINED} "
+                           "pipelined requests, in the order of the requests")
 
 
 def test_answers_head_and_refuses(server):

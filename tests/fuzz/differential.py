@@ -4,17 +4,15 @@
     python3 -m tests.fuzz.differential --seed 7 --count 100000
     python3 -m tests.fuzz.differential --show fold      requests that differ by this
 
-The others are joyent's http-parser (once in Node.js; Debian's
-libhttp-parser-dev) and h11 (Debian's python3-h11). A third of the requests are
-valid, a third are valid ones with a few bytes changed, a third have framing
-that two parsers may read in two ways.
+The others are joyent's http-parser (once in Node.js; Debian's libhttp-parser-dev) and h11 (Debian's
+python3-h11). A third of the requests are valid, a third are valid ones with a few bytes changed, a
+third have framing that two parsers may read in two ways.
 
-Where ours and another differ, the difference must be of a known kind, and that
-is proved: each kind comes with a repair that takes just this peculiarity out of
-a request. When the repaired request makes no difference any more, the kind (or
-the smallest set of kinds) is the explanation. The kinds are in
-differential.md, with why ours is as it is. A difference that no kind explains
-fails the test; so does a kind that no request shows, or that the table lacks.
+Where ours and another differ, the difference must be of a known kind, and that is proved: each kind
+comes with a repair that takes just this peculiarity out of a request. When the repaired request
+makes no difference any more, the kind (or the smallest set of kinds) is the explanation. The kinds
+are in differential.md, with why ours is as it is. A difference that no kind explains fails the
+test; so does a kind that no request shows, or that the table lacks.
 
 Closes with `N passed, N failed`.
 """
@@ -47,8 +45,7 @@ def ask_program(name):
     def ask(requests):
         result = subprocess.run(
             [TOP / "build/default/fuzz" / name], stdout=subprocess.PIPE,
-            input=b"".join(struct.pack("<I", len(r)) + r for r in requests),
-            check=True)
+            input=b"".join(struct.pack("<I", len(r)) + r for r in requests), check=True)
         return [json.loads(line) for line in result.stdout.splitlines()]
     return ask
 
@@ -65,8 +62,7 @@ def h11_verdict(request):
         if request:  # no bytes mean end of file to h11
             connection.receive_data(request)
         head = event = connection.next_event()
-        while event is not h11.NEED_DATA and \
-                not isinstance(event, h11.EndOfMessage):
+        while event is not h11.NEED_DATA and not isinstance(event, h11.EndOfMessage):
             if isinstance(event, h11.Data):
                 body += event.data
             event = connection.next_event()
@@ -85,8 +81,7 @@ def agree(ours, theirs):
     """Did two parsers read a request in the same way?"""
     fields = ("method", "target", "body", "minor_version", "keep_alive", "used")
     return ours["outcome"] == theirs["outcome"] and (
-        ours["outcome"] != "whole" or
-        all(ours[name] == theirs[name] for name in fields))
+        ours["outcome"] != "whole" or all(ours[name] == theirs[name] for name in fields))
 
 
 # ------------------------------------------------------------ explaining
@@ -109,16 +104,12 @@ def explain(requests, ours, theirs, ask_ours, ask_theirs):
     Returns a dict from the index of a request to the names of the kinds that
     explain its difference together, () where nothing does.
     """
-    explained = {i: () for i, request in enumerate(requests)
-                 if not agree(ours[i], theirs[i])}
+    explained = {i: () for i, request in enumerate(requests) if not agree(ours[i], theirs[i])}
     for number in range(1, MOST_AT_ONCE + 1):
-        trials = [(i, names, repaired)
-                  for i, explanation in explained.items() if not explanation
-                  for names, repaired in
-                  repairs(requests[i], list(KINDS), number)]
+        trials = [(i, names, repaired) for i, explanation in explained.items() if not explanation
+                  for names, repaired in repairs(requests[i], list(KINDS), number)]
         messages = [repaired for _, _, repaired in trials]
-        for (i, names, _), a, b in zip(trials, ask_ours(messages),
-                                       ask_theirs(messages)):
+        for (i, names, _), a, b in zip(trials, ask_ours(messages), ask_theirs(messages)):
             if not explained[i] and agree(a, b):
                 explained[i] = names
     return explained
@@ -133,8 +124,7 @@ def table_of_kinds():
 def describe(verdict):
     """Return a verdict in words."""
     if verdict["outcome"] == "whole":
-        return (f"whole: {bytes.fromhex(verdict['method'])} "
-                f"{bytes.fromhex(verdict['target'])}, "
+        return (f"whole: {bytes.fromhex(verdict['method'])} {bytes.fromhex(verdict['target'])}, "
                 f"body {bytes.fromhex(verdict['body'])}, "
                 f"{'goes on' if verdict['keep_alive'] else 'closes'}")
     return f"{verdict['outcome']} {verdict.get('reason', '')}"
@@ -157,15 +147,13 @@ class Comparison:
 
     def show(self, parser, index):
         """Print one request and what was made of it."""
-        print(f"    {self.requests[index]}\n"
-              f"        ours: {describe(self.ours[index])}\n"
+        print(f"    {self.requests[index]}\n        ours: {describe(self.ours[index])}\n"
               f"        {parser}: {describe(self.theirs[parser][index])}")
 
     def show_kind(self, kind, most):
         """Print the shortest requests that differ by this kind alone."""
         for parser, explained in self.explained.items():
-            found = [i for i, names in explained.items()
-                     if names == ((kind,) if kind else ())]
+            found = [i for i, names in explained.items() if names == ((kind,) if kind else ())]
             for i in sorted(found, key=lambda i: len(self.requests[i]))[:most]:
                 self.show(parser, i)
 
@@ -175,15 +163,13 @@ class Comparison:
         print(f"{len(self.requests)} requests, to us "
               + ", ".join(f"{n} {name}" for name, n in outcomes.most_common()))
         parsers = list(self.explained)
-        print(f"\n{'read otherwise by':<22}"
-              + "".join(f"{name:>12}" for name in parsers))
+        print(f"\n{'read otherwise by':<22}" + "".join(f"{name:>12}" for name in parsers))
         for label, counts in [
                 ("", {p: len(self.explained[p]) for p in parsers}),
                 *((kind, {p: self.seen[p][kind] for p in parsers})
                   for kind in KINDS),
                 ("unexplained", {p: self.unexplained(p) for p in parsers})]:
-            print(f"{label:<22}"
-                  + "".join(f"{counts[p] or '-':>12}" for p in parsers))
+            print(f"{label:<22}" + "".join(f"{counts[p] or '-':>12}" for p in parsers))
         print()
 
     def unexplained(self, parser):
@@ -200,8 +186,7 @@ def available_parsers():
         others["http-parser"] = ask_program("parse_http_parser")
     else:
         print("This system has no http-parser: compared with h11 alone.")
-    subprocess.run(["make", "-s", *(f"build/default/fuzz/{program}"
-                                    for program in programs)],
+    subprocess.run(["make", "-s", *(f"build/default/fuzz/{program}" for program in programs)],
                    cwd=TOP, check=True)
     return others
 
@@ -224,8 +209,7 @@ def main():
     for name in others:
         if result.unexplained(name):
             failed += 1
-            print(f"FAILED: {name} reads requests otherwise, and nothing "
-                  "explains it:")
+            print(f"FAILED: {name} reads requests otherwise, and nothing explains it:")
         else:
             passed += 1
     result.show_kind(None, 5)

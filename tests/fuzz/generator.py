@@ -33,22 +33,19 @@ class Generator:
     BODIES = [b"hello", b"5\r\nhello\n0\r\n\r\n", b"5\r\nhelloX\r\n0\r\n\r\n",
               b"5\r\nhello\r\n0\r\nX: y\r\n\r\n", b"5\r\nhello\r\n0\n\n",
               b"5\r\nhello\r\n0\r\n y\r\n\r\n", b"0\r\n\r\n",
-              b"5\r\nhello\r\n0\r\nX: y\r\n z\r\n\r\n",
-              b"5\r\nhello\r\n0\r\nX : y\r\n\r\n",
+              b"5\r\nhello\r\n0\r\nX: y\r\n z\r\n\r\n", b"5\r\nhello\r\n0\r\nX : y\r\n\r\n",
               b"5\r\nhello\r\n0\r\nX\r\n\r\n",
               b"5\r\nhello\r\n0\r\nTransfer-Encoding: gzip\r\n\r\n",
               b"5\r\nhello\r\n0\r\nContent-Length: x\r\n\r\n",
               b"5\r\nhello\r\n0\r\nConnection: close\r\n\r\n"]
-    INTERESTING = [0, 9, 10, 11, 13, 32, 33, 34, 35, 43, 44, 45, 47, 48, 58,
-                   59, 64, 127, 128, 255]
+    INTERESTING = [0, 9, 10, 11, 13, 32, 33, 34, 35, 43, 44, 45, 47, 48, 58, 59, 64, 127, 128, 255]
 
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.hosts = itertools.cycle(self.HOSTS)  # each as often as it stands
 
     def text(self, alphabet, most):
-        return bytes(self.random.choice(alphabet)
-                     for _ in range(self.random.randint(0, most)))
+        return bytes(self.random.choice(alphabet) for _ in range(self.random.randint(0, most)))
 
     def target(self, method):
         if method == b"OPTIONS" and self.random.random() < 0.5:
@@ -56,8 +53,7 @@ class Generator:
         path = b"/" + self.text(b"abcxyz019-._~%/!$&'()*+,;=:@", 12)
         if self.random.random() < 0.3:
             path += b"?" + self.text(b"abc=&%19/?", 10)
-        return path if self.random.random() > 0.06 else \
-            b"http://example.org" + path
+        return path if self.random.random() > 0.06 else b"http://example.org" + path
 
     def chunks(self, data):
         """The data in chunks of random sizes, with all that may be there."""
@@ -82,8 +78,7 @@ class Generator:
             value = pick(self.CONNECTION) if name == b"Connection" else \
                 self.text(b"abcdefgh ,;=/\"*0123456789-\t\xc3\xa9", 20)
             fields.append(pick([name, name.lower()]) + b":" +
-                          pick([b" ", b"", b"\t", b"  "]) + value +
-                          pick([b"", b"", b" "]))
+                          pick([b" ", b"", b"\t", b"  "]) + value + pick([b"", b"", b" "]))
         body = b""
         if chance() < (0.9 if method in (b"POST", b"PUT") else 0.15):
             data = self.text(b"abc\r\n =&%0", 40)
@@ -97,16 +92,14 @@ class Generator:
         end = b"\r\n" if chance() < 0.95 else b"\n"
         return (pick([b""] * 50 + [b"\r\n"]) + method + b" " +
                 self.target(method) + b" HTTP/1.%d" % minor + end +
-                b"".join(field + end for field in fields) + end + body +
-                pick([b"", b"", NEXT]))
+                b"".join(field + end for field in fields) + end + body + pick([b"", b"", NEXT]))
 
     def mutated(self):
         """A valid request with one to three changes."""
         message = bytearray(self.valid())
         for _ in range(self.random.randint(1, 3)):
             at = self.random.randrange(len(message) + 1)
-            byte = self.random.choice(self.INTERESTING +
-                                      [self.random.randrange(256)])
+            byte = self.random.choice(self.INTERESTING + [self.random.randrange(256)])
             kind = self.random.random()
             if kind < 0.3:
                 message[at:at + 1] = bytes([byte])
@@ -130,10 +123,8 @@ class Generator:
                                 b"Content-Length ", b"Content_Length"]) +
                           pick([b": ", b":"]) + pick(self.LENGTHS))
         for _ in range(pick([0, 1, 1, 2])):
-            fields.append(pick([b"Transfer-Encoding", b"transfer-encoding",
-                                b"Transfer-Encoding",
-                                pick([b"Transfer-Encoding\t",
-                                      b"Transfer-Encoding-"])]) +
+            fields.append(pick([b"Transfer-Encoding", b"transfer-encoding", b"Transfer-Encoding",
+                                pick([b"Transfer-Encoding\t", b"Transfer-Encoding-"])]) +
                           pick([b": ", b":", b":\t"]) + pick(self.CODINGS))
         for field in (b"Host: b", b"Host: a", b"X: y\r\n Content-Length: 5",
                       b"Expect: 100-continue", b"Expect: 200-ok"):
@@ -144,8 +135,7 @@ class Generator:
                 b"".join(field + b"\r\n" for field in fields) + b"\r\n")
         if chance() < 0.15:
             return head + pick(self.SIZES)  # the rest is to come
-        body = pick(self.BODIES + [pick(self.SIZES) +
-                                   b"\r\nhello\r\n0\r\n\r\n"] * 6)
+        body = pick(self.BODIES + [pick(self.SIZES) + b"\r\nhello\r\n0\r\n\r\n"] * 6)
         return head + body + NEXT
 
     def requests(self, count):

@@ -46,17 +46,14 @@ def take_apart(request):
     if not has_coding(head):
         return head, chunks, b"", rest
     while size != 0:
-        line = re.match(rb"([0-9A-Fa-f\x80-\xff]+)([; \t][^\r]*)?(\r.|\r?\Z)",
-                        rest, re.S)
+        line = re.match(rb"([0-9A-Fa-f\x80-\xff]+)([; \t][^\r]*)?(\r.|\r?\Z)", rest, re.S)
         if not line:
             return head, chunks, b"", rest
         size, rest = number_in(line[1]), rest[line.end():]
         two = 2 if size else 0  # the last chunk ends with its line
-        chunks.append(Chunk(line[1], line[2] or b"", line[3], rest[:size],
-                            rest[size:size + two]))
+        chunks.append(Chunk(line[1], line[2] or b"", line[3], rest[:size], rest[size:size + two]))
         rest = rest[size + two:]
-    trailers = re.match(rb"(?:[^\r\n][^\n]*\n)*(?:\r.|\n|[^\n]*\Z)?", rest,
-                        re.S)[0]
+    trailers = re.match(rb"(?:[^\r\n][^\n]*\n)*(?:\r.|\n|[^\n]*\Z)?", rest, re.S)[0]
     return head, chunks, trailers, rest[len(trailers):]
 
 
@@ -115,8 +112,7 @@ def one_of_equal_lengths(request):
 
 def with_version(request):
     """Give a request line that ends with the target a version."""
-    return re.sub(START + rb"([^ \r\n]+ [^ \r\n]+) *(?=\r?\n)",
-                  rb"\1\2 HTTP/1.1", request)
+    return re.sub(START + rb"([^ \r\n]+ [^ \r\n]+) *(?=\r?\n)", rb"\1\2 HTTP/1.1", request)
 
 
 def with_valid_version(request):
@@ -127,14 +123,12 @@ def with_valid_version(request):
 
 def last_coding(request):
     """Leave the last Transfer-Encoding only."""
-    return in_head(rb"(?im)^transfer-encoding:[^\n]*\n(?=(?s:.*)^transfer-encoding:)",
-                   b"")(request)
+    return in_head(rb"(?im)^transfer-encoding:[^\n]*\n(?=(?s:.*)^transfer-encoding:)", b"")(request)
 
 
 def with_single_spaces(request):
     """Leave one space where the request line has several."""
-    return re.sub(START + rb"([^\r\n]+)",
-                  lambda m: m[1] + re.sub(rb" +", b" ", m[2]), request)
+    return re.sub(START + rb"([^\r\n]+)", lambda m: m[1] + re.sub(rb" +", b" ", m[2]), request)
 
 
 def without_spaces_in_names(request):
@@ -144,8 +138,7 @@ def without_spaces_in_names(request):
                       lambda m: re.sub(rb"[ \t]", b"", m[0]), fields)
     head, chunks, trailers, rest = take_apart(request)
     line = re.match(START + rb"[^\n]*\n?", head)[0]
-    return put_together(line + change(head[len(line):]), chunks,
-                        change(trailers), rest)
+    return put_together(line + change(head[len(line):]), chunks, change(trailers), rest)
 
 
 def without_length_if_chunked(request):

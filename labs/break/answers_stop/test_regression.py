@@ -17,5 +17,4 @@ def test_answers_all_that_came_together(server):
                 client.response()
             except OSError as error:
                 raise Seen(f"{answered} answers, then nothing: {error}",
-                           f"{REQUESTS} answers to {REQUESTS} requests"
-                           ) from error
+                           f"{REQUESTS} answers to {REQUESTS} requests") from error

@@ -20,8 +20,7 @@ def test_waits_while_it_is_full(server):
             failures = trace.count("EMFILE")
             trace.detach()
             if spins:
-                raise Seen(f"{failures} failed calls of accept in less than "
-                           f"{SECONDS} s, and a core that does nothing else",
-                           "a pause between two attempts")
+                raise Seen(f"{failures} failed calls of accept in less than {SECONDS} s, and a "
+                           "core that does nothing else", "a pause between two attempts")
             limit_descriptors(server.pid)
             client.response()

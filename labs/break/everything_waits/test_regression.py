@@ -11,8 +11,7 @@ SECONDS = 10
 def test_serves_others_while_redis_is_silent(fresh_server):
     with socket.create_server(("127.0.0.1", 0)) as redis:
         redis.settimeout(SECONDS)
-        server = fresh_server(
-            redis="127.0.0.1:%d" % redis.getsockname()[1])
+        server = fresh_server(redis="127.0.0.1:%d" % redis.getsockname()[1])
         with Client(server.port) as guest:
             guest.request("/guestbook")
             connection = redis.accept()[0]

@@ -12,8 +12,7 @@ VISITORS = 8
 
 def test_nothing_is_left_of_a_crowd(server):
     with contextlib.ExitStack() as opened:
-        clients = [opened.enter_context(Client(server.port))
-                   for _ in range(VISITORS)]
+        clients = [opened.enter_context(Client(server.port)) for _ in range(VISITORS)]
         for client in clients:
             client.request("/hello")
         for client in clients:

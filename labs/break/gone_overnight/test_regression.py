@@ -16,9 +16,7 @@ def test_goes_on_after_a_lost_client(server):
             get(server.port, "/hello")
         except OSError as error:
             server.wait()
-            raise Seen(f"no answer ({error}); the server: "
-                       f"{server.ending or 'still there'}",
+            raise Seen(f"no answer ({error}); the server: {server.ending or 'still there'}",
                        "an answer to the next client") from error
     if server.wait(0.5) is not None:
-        raise Seen(f"the server has ended: {server.ending}",
-                   "a server that goes on")
+        raise Seen(f"the server has ended: {server.ending}", "a server that goes on")

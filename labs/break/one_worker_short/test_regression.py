@@ -12,8 +12,7 @@ WORKERS = 3
 SLOWLY = ("-q", "-e", "inject=rt_sigprocmask:delay_exit=2000000")
 CALLS = "rt_sigprocmask,wait4,clone,clone3,fork,vfork"
 # After a fork: it has asked for the children, and then changed its signal mask.
-WORST = re.compile(r".*\b(?:fork|clone).*?\bwait4\(.*\n.*\brt_sigprocmask\(",
-                   re.DOTALL)
+WORST = re.compile(r".*\b(?:fork|clone).*?\bwait4\(.*\n.*\brt_sigprocmask\(", re.DOTALL)
 
 
 def workers(server):
@@ -29,8 +28,7 @@ def test_every_dead_worker_is_replaced(fresh_server):
 
     def is_bad_moment():
         said = "\n".join(trace.lines())
-        return WORST.match(said) and said.rstrip().rpartition("\n")[2].count(
-            "rt_sigprocmask(")
+        return WORST.match(said) and said.rstrip().rpartition("\n")[2].count("rt_sigprocmask(")
 
     with Trace(server.pid, CALLS, SLOWLY) as trace:
         os.kill(first, signal.SIGKILL)

@@ -34,8 +34,7 @@ class SilentRedis:
 
 def sockets(server):
     """Return how many sockets the server has."""
-    return sum(what.startswith("socket:")
-               for what in descriptors(server.pid).values())
+    return sum(what.startswith("socket:") for what in descriptors(server.pid).values())
 
 
 def test_forgets_who_left_early(fresh_server):
@@ -43,8 +42,7 @@ def test_forgets_who_left_early(fresh_server):
         server = fresh_server(redis=redis.address)
         get(server.port, "/hello")
         before = sockets(server)
-        clients = [opened.enter_context(Client(server.port))
-                   for _ in range(VISITORS)]
+        clients = [opened.enter_context(Client(server.port)) for _ in range(VISITORS)]
         for client in clients:
             client.request("/hello")
             client.response()

@@ -36,6 +36,5 @@ def test_a_crowd_is_let_in(server):
         wait_until(lambda: let_in(server) >= TOGETHER, 3)
         inside = let_in(server)
     if inside < TOGETHER:
-        raise Seen(f"{inside} of {TOGETHER} clients have a connection; the "
-                   "others send their first packet again and again",
-                   "a connection for each of them")
+        raise Seen(f"{inside} of {TOGETHER} clients have a connection; the others send their first "
+                   "packet again and again", "a connection for each of them")

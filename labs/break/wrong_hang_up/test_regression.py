@@ -5,8 +5,7 @@ import re
 from labs.grade.client import Client, get
 from labs.grade.observe import Seen, Trace, state, wait_until
 
-# Each thread goes on 4 s after its first close(2). In that time the other one
-# overtakes it.
+# Each thread goes on 4 s after its first close(2). In that time the other one overtakes it.
 SLOWLY = ("-f", "-q", "-e", "inject=close:delay_exit=4000000:when=1")
 DEADLINE = 20       # seconds
 
@@ -29,8 +28,7 @@ def wait_for_visit(server, trace, count):
 
 
 def test_a_connection_belongs_to_one_client(server):
-    with Client(server.port) as leaving, \
-            Trace(server.pid, "close,accept4", SLOWLY) as trace:
+    with Client(server.port) as leaving, Trace(server.pid, "close,accept4", SLOWLY) as trace:
         leaving.request("/hello")
         leaving.response()
         get(server.port, "/hello")              # the other thread is slow once
@@ -56,6 +54,5 @@ def test_a_connection_belongs_to_one_client(server):
                 staying.request("/hello")
                 staying.response()
             except OSError as error:
-                raise Seen("a client's connection ended when another client "
-                           f"had left: {error}",
+                raise Seen(f"a client's connection ended when another client had left: {error}",
                            "an answer to its second request") from error
