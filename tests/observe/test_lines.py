@@ -215,8 +215,8 @@ def test_the_clients_time_by_function():
 
 
 @pytest.mark.skipif(bool(servers.named("epoll").problem()), reason="needs `make all`")
-@pytest.mark.parametrize("folder", ["01_iterative", "03_preforking", "05_prethreaded", "06_poll",
-                                    "07_epoll"])
+@pytest.mark.parametrize("folder", ["01_iterative", "05_prethreaded", "07_epoll", *(
+    pytest.param(name, marks=pytest.mark.slow) for name in ("03_preforking", "06_poll"))])
 def test_each_wait_of_a_server_has_a_line_that_makes_it(folder):
     """The text of the line has the call, or the function of a library that makes it."""
     made = {"accept4": "accept4(", "recvfrom": "recv(|redisBufferRead(|redisAsyncHandleRead(", "ppoll": "poll(",

@@ -291,6 +291,7 @@ def test_the_whole(write, tmp_path):
         "\nguestbook") == 1
 
 
+@pytest.mark.slow
 def test_a_computing_question_is_measured(write, tmp_path):
     """The study's load, with the server that is asked for and 07."""
     path = write(files.EXAMPLE_WAITS.replace("07", "05"), "guess.toml")
@@ -301,6 +302,16 @@ def test_a_computing_question_is_measured(write, tmp_path):
     assert re.search(r"^ms until 99 % of them are there +50 ", out, re.MULTILINE)
 
 
+def test_what_a_computing_question_measures():
+    """One load of the study, with the server that is asked for and 07."""
+    settings = command.settings_of(SHORT | {"server": "05_prethreaded"})
+    [one] = settings.experiments
+    [load_of] = one.variants
+    assert (one.name, load_of.name) == ("mixed", "computing 20 ms")
+    assert {server.name for server in settings.servers if one.applies(server, load_of)} >= {
+        "prethreaded", "epoll"}
+
+
 @pytest.mark.parametrize("words, why", [
     (["--file", "WRONG"], "wrong.toml, line 1: rate"),
     (["--file", "GUESS", "--clients", "9"], "clients: 100 here, but 9"),
@@ -309,11 +320,13 @@ def test_a_computing_question_is_measured(write, tmp_path):
     (["apache"], "SERVER=apache: there is no server"),
     (["05", "--clients", "many"], "CLIENTS=many: it has to be a number"),
     (["05", "--clients", "-3"], "CLIENTS=-3: it has to be above 0")])
-def test_nothing_is_measured_after_a_mistake(write, tmp_path, words, why):
+def test_nothing_is_measured_after_a_mistake(write, tmp_path, words, why, monkeypatch, capsys):
     names = {"WRONG": str(write("rate = -1", "wrong.toml")),
              "GUESS": str(write(TEXT))}
-    status, out, error = ended(tmp_path, *(names.get(w, w) for w in words))
-    assert (status, out) == (2, "") and why in error
+    monkeypatch.setenv("OUT", str(tmp_path / "out"))
+    assert command.main([names.get(word, word) for word in words]) == 2
+    out, error = capsys.readouterr()
+    assert not out and why in error
     assert not (tmp_path / "out").exists()
 
 

@@ -1,25 +1,26 @@
 """predict WHAT=curve: a guess of a whole curve, at a prompt."""
 
-import os
-import subprocess
+import functools
+import io
 import sys
 
 import pytest
 
-from tools.kit import TOP
 from tools.kit.servers import ARCHITECTURES
-from tools.observe.predict import curve, guess
-
-LIMIT = 240                     # seconds: ends a test that hangs
+from tools.observe.predict import command, curve, guess
 
 
-def ended(tmp_path, typed, *words):
-    """Return (exit status, standard output, standard error) without a terminal."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.observe", "predict", *words], cwd=TOP, input=typed,
-        env={**os.environ, "OUT": str(tmp_path / "out"), "COLUMNS": "80"}, text=True,
-        capture_output=True, timeout=LIMIT, check=False)
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture(name="ended")
+def run_here(monkeypatch, capsys, tmp_path):
+    """ended(typed, *words) returns (exit status, standard output, standard error) of `predict` with
+    these words, without a terminal, which may write to tmp_path/out."""
+    monkeypatch.setenv("OUT", str(tmp_path / "out"))
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def ended(typed, *words):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+        return command.main(words), *capsys.readouterr()
+    return ended
 
 
 @pytest.mark.parametrize("typed, rates", [
@@ -47,11 +48,12 @@ def test_shapes_are_sketched_and_drawn_over_each_other():
     assert all(lines[-1][curve.MARGIN + at] == "1" for at in (15, 37))      # below their place
 
 
-def test_each_chapter_has_a_curve_and_its_sentence_for_a_guess(tmp_path):
+def test_each_chapter_has_a_curve_and_its_sentence_for_a_guess(ended, tmp_path, monkeypatch):
     """Without a terminal, and without measuring or storing anything."""
+    monkeypatch.setattr(curve.summaries, "read", functools.cache(curve.summaries.read))
     for server in ARCHITECTURES:
         said = guess.of_chapter(server)[1]
-        status, out, error = ended(tmp_path, "flat 40000\n", server.folder[:2], "--what", "curve")
+        status, out, error = ended("flat 40000\n", server.folder[:2], "--what", "curve")
         assert status == 0, error
         assert said["high"] in " ".join(out.split()) and "●●●●" in out and "\033" not in out
         assert f"Read docs/read/{server.folder}.md." in " ".join(out.split())
@@ -63,6 +65,6 @@ def test_each_chapter_has_a_curve_and_its_sentence_for_a_guess(tmp_path):
     (["02", "--what", "curve", "--clients", "5"], "", "without CLIENTS and FILE"),
     (["--what", "curve"], "", "needs SERVER=05"),
     (["nginx", "--what", "curve"], "", "SERVER=nginx: there is no server")])
-def test_a_wrong_curve_is_told(tmp_path, words, typed, why):
-    status, _, error = ended(tmp_path, typed, *words)
+def test_a_wrong_curve_is_told(ended, words, typed, why):
+    status, _, error = ended(typed, *words)
     assert status == 2 and why in error

@@ -7,6 +7,7 @@ import pytest
 from tests.support import chromium as headless
 from tools.model import model
 from tools.model.simulator import page
+from tools.observe.__main__ import main
 
 COSTS = model.load()
 SERVERS = list(model.WORKERS)
@@ -92,15 +93,14 @@ def test_the_page_works_by_keyboard(chromium):
     assert chromium.get_log("browser") == []
 
 
-@pytest.mark.parametrize("width", [400, 1280])
-def test_the_page_fits_the_screen(chromium, width):
+def test_the_page_fits_a_narrow_screen(chromium):
     chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-        "width": width, "height": 900, "deviceScaleFactor": 1,
-        "mobile": width < 500})
+        "width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": True})
     chromium.get(chromium.html)
     wait_until(chromium, "points.length >= 1")
     wide, shown = chromium.execute_script(
         "return [document.documentElement.scrollWidth, innerWidth]")
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert wide <= shown
 
 
@@ -112,7 +112,8 @@ document.querySelector(`[value=${arguments[1]}]`).checked = true;
 restart();"""
 
 
-@pytest.mark.parametrize("server", ["forking", "preforking", "epoll"])
+@pytest.mark.parametrize("server", [
+    "epoll", *(pytest.param(name, marks=pytest.mark.slow) for name in ("forking", "preforking"))])
 def test_a_frame_of_1000_clients_is_cheap(chromium, server):
     """Script and layout take at most 8 ms of CPU time: not of the clock, so that
     other programs change little. What a frame draws is counted, too."""
@@ -145,3 +146,10 @@ def test_a_frame_of_1000_clients_is_cheap(chromium, server):
     chromium.execute_cdp_cmd("Performance.disable", {})
     assert (total - seconds) / (later - frames) < 0.008
     assert 1000 <= chromium.execute_script("return drawn / frames_") < 4000
+
+
+def test_wrong_costs_are_named(tmp_path, capsys):
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"format": 1}')
+    assert main(["simulator", "--costs", str(wrong)]) == 1
+    assert "wrong.json" in capsys.readouterr().err

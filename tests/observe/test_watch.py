@@ -105,10 +105,9 @@ def test_watch_says_that_the_server_waits_for_redis():
         asyncio.run(visit())
 
 
-@pytest.mark.parametrize("folder", ["06_poll", "07_epoll"])
-def test_watch_says_how_long_a_page_has_held_the_loop(folder):
-    with Started(folder) as started, Sampler(
-            started.server.pid, folder, [started.redis.port]) as sampler:
+def test_watch_says_how_long_a_page_has_held_the_loop():
+    with Started("07_epoll") as started, Sampler(
+            started.server.pid, "07_epoll", [started.redis.port]) as sampler:
         assert sampler.frame().longest is not None
         asyncio.run(clients.trouble("normal", started.server.address,
                                     "/compute?ms=300", LIMIT))
@@ -263,12 +262,10 @@ def test_the_keys():
     asyncio.run(press())
 
 
-@pytest.mark.parametrize("folder", ["01_iterative", "03_preforking"])
-def test_80_columns_have_the_keys_and_k_asks_before_the_server_ends(folder):
+def test_80_columns_have_the_keys_and_k_asks_before_the_server_ends():
     async def press():
-        with Started(folder, PATIENT) as started, Sampler(
-                started.server.pid, folder,
-                [started.redis.port]) as sampler:
+        with Started("03_preforking", PATIENT) as started, Sampler(
+                started.server.pid, "03_preforking", [started.redis.port]) as sampler:
             board = Paper((80, 24))
             running = asyncio.create_task(Watch(sampler, started).run(board))
             await board.until(lambda: "accepting" in board.shown)
@@ -287,7 +284,8 @@ def test_80_columns_have_the_keys_and_k_asks_before_the_server_ends(folder):
     asyncio.run(press())
 
 
-@pytest.mark.parametrize("term", ["xterm-256color", "tmux-256color", "linux", "vt100"])
+@pytest.mark.parametrize("term", ["xterm-256color", "vt100", *(
+    pytest.param(name, marks=pytest.mark.slow) for name in ("tmux-256color", "linux"))])
 def test_a_terminal_shows_it_until_q_is_pressed(term):
     pid, screen = pty.fork()
     if pid == 0:
