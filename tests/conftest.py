@@ -11,6 +11,7 @@ server of each driver. The server is stopped with SIGTERM and must exit with 0;
 see servers.Server.finish for what else it owes.
 """
 
+import collections
 import zlib
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from tests.support.site import Site
 
 # --sample: the tests with these markers run on one server of each driver.
 SAMPLED = {"protocol": {"protocol"}, "shared": {"protocol", "shared"}}
+TURNS = pytest.StashKey()       # {module: how many of its tests were sampled so far}
 
 
 def pytest_addoption(parser):
@@ -45,38 +47,36 @@ def pytest_configure(config):
 
 def pytest_generate_tests(metafunc):
     if "server_name" in metafunc.fixturenames:
-        names = metafunc.config.getoption("--servers").split(",")
-        only = metafunc.definition.get_closest_marker("only")
-        metafunc.parametrize(
-            "server_name", [name for name in names if not only or name in only.args],
-            indirect=True, scope="session")
+        metafunc.parametrize("server_name", chosen(metafunc.definition), indirect=True,
+                             scope="session")
+
+
+def chosen(test):
+    """Return the servers that a test function runs for. A test with the marker `only` is about
+    an architecture: all its servers run it. Of a sample, the tests of a module take turns."""
+    names = test.config.getoption("--servers").split(",")
+    only = test.get_closest_marker("only")
+    if only:
+        return [name for name in names if name in only.args]
+    markers = SAMPLED.get(test.config.getoption("--sample"), set())
+    if not markers & {mark.name for mark in test.iter_markers()}:
+        return names
+    turn = test.config.stash.setdefault(TURNS, collections.Counter())
+    number = turn[test.path] + zlib.crc32(test.path.name.encode())
+    turn[test.path] += 1
+    drivers = ([name for name in names if name not in LOOPS],
+               [name for name in names if name in LOOPS])
+    return [driver[number % len(driver)] for driver in drivers if driver]
 
 
 def pytest_collection_modifyitems(config, items):
-    """Drop tests without a server, and those that the sample leaves to other servers."""
-    servers = config.getoption("--servers").split(",")
-    markers = SAMPLED.get(config.getoption("--sample"), set())
+    """Drop tests for which no server is left."""
     kept, dropped = [], []
     for item in items:
         server = getattr(item, "callspec", None) and item.callspec.params.get("server_name")
-        if server is None or server in FOLDERS:
-            sampled = server and markers & {mark.name for mark in item.iter_markers()}
-            left_to_others = sampled and server not in one_of_each(
-                item.nodeid.replace(server, "", 1), servers, item)
-            (dropped if left_to_others else kept).append(item)
+        (kept if server is None or server in FOLDERS else dropped).append(item)
     config.hook.pytest_deselected(items=dropped)
     items[:] = kept
-
-
-def one_of_each(case, servers, item):
-    """Return one server of each driver, the same for the same case. A test with the
-    marker `only` is about an architecture: all its servers run it."""
-    if item.get_closest_marker("only"):
-        return servers
-    number = zlib.crc32(case.encode())
-    drivers = ([name for name in servers if name not in LOOPS],
-               [name for name in servers if name in LOOPS])
-    return [driver[number % len(driver)] for driver in drivers if driver]
 
 
 @pytest.fixture(scope="session")

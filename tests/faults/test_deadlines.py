@@ -188,7 +188,7 @@ def test_an_idle_connection_that_was_busy(launch):
 def test_two_thousand_slow_clients(launch):
     """One byte a second each. A normal client does not notice, and each slow
     client gets a 408 at its deadline."""
-    timeout = 6
+    timeout = 3
     server = launch("--request-timeout", timeout)
 
     def longest_delay():
@@ -196,6 +196,7 @@ def test_two_thousand_slow_clients(launch):
         try:
             crowd.wait_until_ready()
             load = Load(server, 1)
+            load.wait_for_answers(1)
             wait_for(crowd.is_gone, "the crowd to be told")
             load.stop()
             figures = crowd.finish()

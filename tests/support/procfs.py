@@ -5,10 +5,9 @@ import time
 from pathlib import Path
 
 from tests.support.processes import session_members
-from tools.kit import sockets
+from tools.kit import procfs, sockets
 
 TICK = os.sysconf("SC_CLK_TCK")
-ESTABLISHED = "01"
 
 
 def cpu_seconds(server):
@@ -32,7 +31,7 @@ def tasks(server):
     all threads of a server, from /proc/PID/task/TID/schedstat."""
     found = {}
     for pid in session_members(server.pid):
-        for tid in _listed(f"/proc/{pid}/task"):
+        for tid in procfs.listed(f"/proc/{pid}/task"):
             folder = Path(f"/proc/{pid}/task/{tid}")
             try:
                 used, waited, _ = map(int, (folder / "schedstat").read_text().split())
@@ -41,13 +40,6 @@ def tasks(server):
                 continue
             found[int(tid)] = state, used / 1e9, waited / 1e9
     return found
-
-
-def _listed(folder):
-    try:
-        return os.listdir(folder)
-    except (FileNotFoundError, ProcessLookupError):
-        return []
 
 
 def load(server, seconds):
@@ -86,51 +78,30 @@ def unread(local, remote):
     return one.unread if one and one.state == "ESTABLISHED" else None
 
 
-def _end_point(address):
-    ip = bytes(map(int, address[0].split(".")))[::-1]
-    return f"{ip.hex().upper()}:{address[1]:04X}"
-
-
-def server_side(server, connection):
-    """Return (state, inode) of the server's end of a connection, as
-    /proc/net/tcp has them; None when the kernel knows of no such end."""
-    ours = _end_point(server.address)
-    theirs = _end_point(connection.socket.getsockname())
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        fields = line.split()
-        if fields[1:3] == [ours, theirs]:
-            return fields[3], int(fields[9])
-    return None
+def _server_side(server, connection):
+    """Return the kernel's Tcp of the server's end of a connection, None when it has none."""
+    return sockets.lookup(server.address, connection.socket.getsockname())
 
 
 def is_served(server, connection):
     """Whether the server still holds its end of a connection open."""
-    end = server_side(server, connection)
-    return end is not None and end[0] == ESTABLISHED and end[1] != 0
+    end = _server_side(server, connection)
+    return end is not None and end.state == "ESTABLISHED" and end.inode != 0
 
 
 def is_held(server, connection):
     """Whether a process of the server has its end of a connection open, also when it has
     said that it will send no more."""
-    end = server_side(server, connection)
-    return end is not None and end[1] != 0
+    end = _server_side(server, connection)
+    return end is not None and end.inode != 0
 
 
 def owner(server, connection):
     """Return the pids of the server's processes that hold their end of a
     connection."""
-    end = server_side(server, connection)
-    socket = f"socket:[{end[1]}]" if end else None
-    found = []
-    for pid in session_members(server.pid):
-        try:
-            targets = {os.readlink(f"/proc/{pid}/fd/{number}")
-                       for number in os.listdir(f"/proc/{pid}/fd")}
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if socket in targets:
-            found.append(pid)
-    return found
+    end = _server_side(server, connection)
+    return [pid for pid in session_members(server.pid)
+            if end and f"socket:[{end.inode}]" in procfs.open_files(pid).values()]
 
 
 def age(pid):
