@@ -33,6 +33,18 @@ def bench_of_03():
     yield from bench_of(("preforking",))
 
 
+@pytest.fixture(name="plan", scope="module")
+def two_cells(bench):
+    """A plan of two cells of two windows."""
+    return cells.plan(bench.programs[0], FEW, windows=2)
+
+
+@pytest.fixture(name="booted", scope="module")
+def first_boot(bench, plan):
+    """What a machine counted."""
+    return bench.boot(plan, why=True)
+
+
 def raw(booted):
     """Return all that was counted in a machine."""
     return [(window.charged, window.counted, window.blocks)
@@ -46,31 +58,28 @@ def spin(seconds):
         pass
 
 
-def test_two_boots_count_the_same(bench):
+def test_two_boots_count_the_same(bench, plan, booted):
     """To the last digit, each block of code."""
-    plan = cells.plan(bench.programs[0], FEW, windows=2)
-    assert raw(bench.boot(plan, why=True)) == raw(bench.boot(plan, why=True))
+    assert raw(bench.boot(plan, why=True)) == raw(booted)
 
 
 @pytest.mark.slow           # four programs keep all cores busy as long as it takes
-def test_a_boot_on_a_crowded_host_counts_the_same(bench):
-    plan = cells.plan(bench.programs[0], FEW, windows=2)
-    idle = bench.boot(plan, why=True)
+def test_a_boot_on_a_crowded_host_counts_the_same(bench, plan, booted):
     crowd = [multiprocessing.Process(target=spin, args=(120,)) for _ in range(4)]
     for one in crowd:
         one.start()
     try:
-        assert raw(bench.boot(plan, why=True)) == raw(idle)
+        assert raw(bench.boot(plan, why=True)) == raw(booted)
     finally:
         for one in crowd:
             one.kill()
             one.join()
 
 
-def test_nothing_is_lost(bench):
+def test_nothing_is_lost(bench, booted):
     """The parts add up to what is counted, and that to what the kernel charged; nearly all of the
     kernel's functions have a part."""
-    counted = bench.count(bench.programs[0], FEW, why=True, windows=3)
+    counted = bench.counted(booted, bench.programs[0], FEW, why=True)
     for cell in counted.values():
         named = cell.where.parts()
         total = sum(cell.windows[cell.middle]["server"])
