@@ -95,7 +95,7 @@ class Exact(Block):
             [title(name), *(f"{kernels[one][name][cell].total / 1e3:.1f}"
                             for cell in cells for one in order)] for name in SEVEN]),
             self.told(f"Thousands of instructions a request, by kernel, {', '.join(cells)}",
-                      [results.read(path.parent).machine for path in FOLDER.glob("*/exact.json")])]
+                      [results.read(path.parent).machine for path in FOLDER.glob("*/exact.json*")])]
 
     def exact_parts(self, server, *cells):
         """Bars of the parts of one server."""
@@ -138,14 +138,14 @@ def read(app):
     """Give the book's Data what was counted. A curve that was counted at another time has a folder
     of its own, too."""
     app.book_data.exact = results.read(FOLDER)
-    for path in FOLDER.glob("*/curves.json"):
+    for path in FOLDER.glob("*/curves.json*"):
         table = results.read(path.parent)
         app.book_data.exact.curves.update(table.curves)
         MACHINES.update(dict.fromkeys(table.curves, table.machine))
     app.book_data.names.update(figures.counted(app.book_data.exact))
     app.book_data.names["exact_kernel"] = figures.Names(
         (path.parent.name, figures.counted(results.read(path.parent))["exact"])
-        for path in FOLDER.glob("*/exact.json"))
+        for path in FOLDER.glob("*/exact.json*"))
 
 
 def setup(app):

@@ -38,6 +38,7 @@ from tools.book.data import RESULTS, Data, lab_of
 from tools.kit import TOP, states
 from tools.kit.servers import ARCHITECTURES
 from tools.report import charts, styles, table
+from tools.results import rundir
 from tools.stats.summary import BURST
 
 WRONG = (figures.FigureError, source.SourceError, OSError, ValueError, TypeError, KeyError,
@@ -350,7 +351,7 @@ class Block(SphinxDirective, Resolved):
 
     def timeline(self, name):
         """The picture that `make timeline SERVER=name` drew; flame-name: with FLAME=1."""
-        light = (RESULTS / "timelines" / f"{name}.svg").read_text("utf-8")
+        light = rundir.read_text(RESULTS / "timelines" / f"{name}.svg")
         said = "functions" if "flame" in name else "workers, and each of eight clients"
         return self.image(f"timeline-{name}", light, dark=states.dark(light),
                           alt=f"Timeline of {name}, {said}: the text says what to see.")

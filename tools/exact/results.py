@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tools.exact import parts
 from tools.kit import servers
+from tools.results import rundir
 
 FILES = ("exact.json", "curves.json")
 LABS = {"io_uring": "08_io_uring", "coroutines": "09_coroutines"}  # servers of labs
@@ -92,11 +93,10 @@ def write(folder, name, machine, told):
 
 
 def read(folder, names=FILES):
-    """Return the Table of the files in a folder that have one of `names`. Raises OSError, also if
-    there is none, and ValueError."""
+    """Return the Table of the files in a folder that have one of `names`, or that name and .xz.
+    Raises OSError, also if there is none, and ValueError."""
     paths = [Path(folder) / name for name in names]
-    files = {path.name: json.loads(path.read_text(encoding="utf-8"))
-             for path in paths if path.exists()}
+    files = {path.name: rundir.read_json(path) for path in paths if rundir.stored(path)}
     if not files:
         raise FileNotFoundError(f"{folder} has no {' and no '.join(names)}")
     machine = next(iter(files.values()))["machine"]

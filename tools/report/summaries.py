@@ -66,7 +66,7 @@ def _exact(experiments, measured):
     """Put the instructions of a request, which the exact machine has counted, into the summaries
     of `experiments`, each of one that was `measured`: "exact" is {"source": commit, variant:
     {server: {"user", "kernel"}}}. Nothing where no request of it was counted."""
-    counted = rundir.read_json(EXACT) if os.path.exists(EXACT) else {}
+    counted = rundir.read_json(EXACT) if rundir.stored(EXACT) else {}
     for one, experiment in zip(experiments, measured):
         cells = {variant.name: {
             server: {kind: cells[variant.exact][kind] for kind in ("user", "kernel")}

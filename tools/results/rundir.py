@@ -97,9 +97,17 @@ def write_json(path, data):
     pathlib.Path(path).write_text(text, "utf-8")
 
 
+def read_text(path):
+    """Return the text of a file, which may be compressed (see stored). Raises OSError."""
+    found = stored(path) or path
+    with (lzma.open if found == f"{os.fspath(path)}.xz" else open)(
+            found, "rt", newline="", encoding="utf-8") as file:
+        return file.read()
+
+
 def read_json(path):
-    """Return what a JSON file holds. Raises OSError and ValueError."""
-    return json.loads(pathlib.Path(path).read_text("utf-8"))
+    """Return what a JSON file holds, which may be compressed. Raises OSError and ValueError."""
+    return json.loads(read_text(path))
 
 
 def write_rows(path, rows, names, mode="w"):
@@ -115,8 +123,8 @@ def write_rows(path, rows, names, mode="w"):
 
 
 def stored(path):
-    """Return where the CSV file `path` is: there or, compressed, in `path`.xz; None when it is
-    in neither."""
+    """Return where the file `path` is: there or, compressed, in `path`.xz; None when it is in
+    neither."""
     return next((name for name in (os.fspath(path), f"{os.fspath(path)}.xz")
                  if os.path.exists(name)), None)
 
@@ -124,11 +132,8 @@ def stored(path):
 def read_rows(path):
     """Return the rows of a CSV file, which may be compressed (see stored), as dicts without FORMER
     columns. Raises OSError."""
-    found = stored(path) or path
-    with (lzma.open if found == f"{os.fspath(path)}.xz" else open)(
-            found, "rt", newline="", encoding="utf-8") as file:
-        return [{key: as_value(key, text) for key, text in row.items() if key not in FORMER}
-                for row in csv.DictReader(file)]
+    return [{key: as_value(key, text) for key, text in row.items() if key not in FORMER}
+            for row in csv.DictReader(io.StringIO(read_text(path), newline=""))]
 
 
 def rows_of(folder, name):
