@@ -244,8 +244,8 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
      * extend it. */
     if (client->prev == NULL || client->queue != http_conn_phase(&client->conn))
         set_deadline(loop, client);
-    /* All are watched before they are first read, but the kernel refused
-     * this one. No second attempt now: Redis' reply brings it back. */
+    /* All are watched before they are first read; for this one, that has
+     * failed. No second attempt now: Redis' reply brings it back. */
     if (want == HTTP_WANT_REDIS && !client->watched)
         return;
     if (!loop->watch(loop, client, want, share_used))

@@ -1,10 +1,10 @@
 /*
  * event_loop - serves many clients with non-blocking calls.
  *
- * For 06 and 07. The steps are those of serve_blocking.h, but where a call
- * would have to wait (EAGAIN), the client stays as it is, and the loop
- * serves others until the kernel says that the call would not have to wait
- * now.
+ * For 06 and 07. The steps are those of the picture in http_conn.h, as in
+ * serve_blocking.h, but where a call would have to wait (EAGAIN), the client
+ * stays as it is, and the loop serves others until the kernel says that the
+ * call would not have to wait now.
  *
  * A loop embeds struct event_loop and fills in three functions: how it
  * watches a client, how it stops watching one, how it watches Redis'
@@ -76,8 +76,8 @@ void event_loop_init(struct event_loop *loop, const struct server *server,
 /* Ends all clients and the connection to Redis. */
 void event_loop_free(struct event_loop *loop);
 
-/* May another client be accepted? If not, clients wait in the accept
- * queue. */
+/* May another client be accepted? If not, clients wait in the accept queue.
+ * (This and event_loop_accept() are in event_loop_accept.c.) */
 bool event_loop_may_accept(const struct event_loop *loop);
 
 /* Passes on what the kernel reported. `source` is a client, &loop->redis or
@@ -87,8 +87,7 @@ bool event_loop_may_accept(const struct event_loop *loop);
  * afterwards. */
 void event_loop_ready(struct event_loop *loop, void *source, uint32_t events);
 
-/* Serves a client until its next step would have to wait, or until it has
- * had its share of this iteration. It may be gone afterwards. */
+/* Serves a client, as event_loop_ready() does; it may be gone afterwards. */
 void event_loop_serve(struct event_loop *loop, struct client *client);
 
 /* Accepts clients that are waiting, and watches them. None is read before

@@ -249,8 +249,9 @@ static bool end_answer(struct http_conn *c)
     x->logged = (struct http_logged){x->request.line, x->status,
                                      x->content_bytes, x->fault};
     c->state = x->close ? HTTP_CONN_CLOSING : HTTP_CONN_NEXT;
-    /* A client that has announced its last request sends no other. (Old
-     * ones send an empty line behind the body of a form: RFC 9112, 2.2.) */
+    /* For when it is closed. A client that has announced its last request
+     * sends no other. (Old ones send an empty line behind the body of a form:
+     * RFC 9112, 2.2.) */
     c->linger = c->still_sending || x->request.keep_alive ||
                 x->request.content_length > 0 || http_conn_has_pipelined(c);
     if (x->out.len > HTTP_BATCH_MAX) /* a large page: keep one copy of it */

@@ -177,10 +177,10 @@ void http_conn_lingered(struct http_conn *c, bool discarded,
                         enum http_delivery delivery);
 
 /* Returns how many milliseconds a phase may last: IDLE since the last
- * answer, the others since they began. ANSWER ends when the
- * socket has taken the answer, LINGER when the client has it; for them this
- * is how often to look how far it has come. (Redis has a deadline of its
- * own.) */
+ * answer, the others since they began. ANSWER ends when the socket has taken
+ * the answer, LINGER when the client has it; for them this is how often to
+ * look how far it has come. (While the page waits for Redis, that has a
+ * deadline of its own: REDIS_TIMEOUT_MS.) */
 int http_phase_timeout_ms(const struct site *site, enum http_phase phase);
 
 /* Returns for how long a client may take nothing of its answer. */

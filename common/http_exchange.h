@@ -129,9 +129,9 @@ void http_context_free(struct http_context *context);
  * one answer is reset by http_conn_answer() and page_begin(). */
 struct http_exchange *http_exchange_acquire(struct http_context *context);
 
-/* Frees what a large page was made from, once the answer has a copy of it:
- * a client that takes its answer slowly keeps the answer in memory, no
- * more. */
+/* Empties what a page was made from, once the answer has a copy of it, and
+ * frees it if it was large: a client that takes its answer slowly keeps the
+ * answer in memory, no more. */
 void http_exchange_shrink(struct http_exchange *x);
 
 /* Puts *x back into the pool, unless it is NULL, and sets it to NULL. */

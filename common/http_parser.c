@@ -340,7 +340,8 @@ ssize_t http_parse_head(const char *bytes, size_t length,
             status = parse_request_line(line, request);
         else if (line.n > 0)
             status = parse_field(line, request, &summary);
-        else if (request->line.p != NULL) /* else RFC 9112, 2.2: ignore it */
+        else if (request->line.p != NULL) /* else it comes before a request:
+                                             ignore it (RFC 9112, 2.2) */
             return end_head(length - rest.n, request, &summary);
     }
     if (status != 0)

@@ -43,7 +43,8 @@ struct page {
     const char *template;
     const char *const *places;
     const char *without_redis; /* trusted HTML of its 503; NULL: the usual */
-    bool names_client; /* it may call page_client() */
+    bool names_client; /* it may call page_client(), for which the address is
+                          looked up; no page of the collection does */
 };
 
 /* Called with the reply to a command, which stays the caller's. It has the

@@ -21,8 +21,9 @@
 /* Divides the descriptors that the limit allows. A thread may need three:
  * for its client, for Redis and for a file. So there are at most as many
  * threads as a quarter of the limit, and the fourth quarter is for
- * everything else. The clients of an event loop get three quarters: if they
- * had all, none would be left for the files that they ask for. */
+ * everything else. The clients of an event loop get three quarters, or a
+ * million of more than four: if they had all, none would be left for the files
+ * that they ask for. */
 static void share_descriptors(struct server *server)
 {
     struct options *options = &server->options;

@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+/* Adds n. Relaxed: a counter says nothing of other memory, so the processor
+ * need not put it in order with that. */
 static inline void stats_add(_Atomic uint64_t *counter, uint64_t n)
 {
     atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
