@@ -149,8 +149,7 @@ OPTIONS = (
 
 def ask(parser, options, argv, environment):
     """Return {name: value} of `options`, each (name, reader, help): an option of `parser`, which
-    wins, and a variable of the environment. Raises SettingsError. Exits on --help and unknown
-    options."""
+    wins, and a variable of the environment. Raises SettingsError; exits as argparse does."""
     for name, reader, text in options:
         how = {"action": "store_const", "const": "1"} if reader is switch else {"metavar": name}
         parser.add_argument("--" + name.lower().replace("_", "-"), help=text,

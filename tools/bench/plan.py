@@ -95,8 +95,7 @@ class Stage:
             + len(self.calls) * (CALLS_SECONDS + AROUND_CALLS)
 
     def baseline_of(self, variant):
-        """Return the name of the server that the others are compared with, in the variant of this
-        name."""
+        """Return the name of the server that the others of a variant are compared with."""
         here = {cell.server.name: cell.variant for cell in self.cells
                 if cell.variant.name == variant}
         return self.experiment.baseline_of(next(iter(here.values())), here)

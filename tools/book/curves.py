@@ -1,5 +1,4 @@
-"""Charts of the book that the report does not have: published rates, alone and
-with ours."""
+"""Charts of the book that the report does not have: published rates, alone and with ours."""
 
 import re
 

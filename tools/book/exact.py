@@ -135,8 +135,7 @@ class Exact(Block):
 
 
 def read(app):
-    """Give the book's Data what was counted. A curve that was counted at another time has a folder
-    of its own, too."""
+    """Give the book's Data what was counted; a curve of another time has a folder of its own."""
     app.book_data.exact = results.read(FOLDER)
     for path in FOLDER.glob("*/curves.json*"):
         table = results.read(path.parent)

@@ -61,8 +61,7 @@ class Resolved:
         return self.env.app.book_data
 
     def refuse(self, error):
-        """Warn, which ends the build of the book's own run; return a text
-        for the page of a reader's run."""
+        """Warn, which ends the build of the book's own run; return a text for a reader's run."""
         if self.data.strict:
             LOGGER.warning("%s", error, location=(self.env.docname, self.lineno))
         return nodes.emphasis("", "not in this run")

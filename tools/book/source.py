@@ -63,8 +63,7 @@ def quote(path, name):
 
 
 class Index:
-    """Where each name is defined, and what uses each function: a function, or
-    a table that holds its address."""
+    """Where each name is defined, and which functions, and tables, use each function."""
 
     def __init__(self):
         self.texts = {path: (TOP / path).read_text(encoding="utf-8") for path in files()}
@@ -122,8 +121,7 @@ class Index:
         return f"{page}#L{number}"
 
     def used_by(self, names, path):
-        """Return links to what uses the `names` of a file; of several that have
-        one name, with their files."""
+        """Return links to what uses the `names` of a file, with files where names are equal."""
         users = set().union(*(self.users.get(self.find(name, path), ()) for name in names))
         called = [user for user, _ in users]
         return ", ".join(

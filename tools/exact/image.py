@@ -21,10 +21,9 @@ REDIS_CONF = "port 6379\nbind 127.0.0.1\nsave \"\"\nappendonly no\nhz 1\n"
 
 
 def build_servers(tree, source, out, further=()):
-    """Build the seven of a source tree (a path) with the guest's compiler; the programs are in
-    the folder `out` then. Sources are copied first, so that nothing in `source` changes. A pair
-    (path of a folder in the tree, words of a compiler that runs behind them) is `further`.
-    Raises TreeError and OSError."""
+    """Build the seven of a copy of a source tree (a path) with the guest's compiler, into the
+    folder `out`. A pair (path of a folder in the tree, words of a compiler that runs behind them)
+    is `further`. Raises TreeError and OSError."""
     with scratch.folder("exact") as folder:
         for name in ("Makefile", "common", *(p.parent.name for p in source.glob("0*/main.c"))):
             copy = shutil.copytree if (source / name).is_dir() else shutil.copy2
@@ -62,8 +61,7 @@ def build_plugin(qemu_version, out):
 
 
 def libraries(tree, path):
-    """Return the paths, in the tree, of the libraries that the program at `path` loads; none if it
-    names no loader."""
+    """Return the paths in the tree of the libraries that the program at `path` loads, if any."""
     with open(path, "rb") as file:
         if LOADER.encode() not in file.read(4096):
             return []

@@ -98,8 +98,7 @@ def _variant(tree, name, out):
 
 
 def _floors(tree, names, out):
-    """Return two Programs for each server: the floor, which makes its system calls, and the least
-    that a server of its design needs."""
+    """Return two Programs for each server: its system calls alone, and the least it needs."""
     told = json.loads((PEERS / "floors/peer.json").read_text(encoding="utf-8"))
     found = []
     for kind, flags in (("floor", ()), ("least", ("-DFLOOR_LEAST",))):
@@ -163,8 +162,7 @@ def _peer(tree, name, connections, out, say):
 
 
 def build(tree, choice, out, say):
-    """Return the Programs of a valid Choice, built into `out` (a Path). Raises TreeError,
-    VariantError and OSError."""
+    """Return a valid Choice's Programs, built in `out`. Raises TreeError, VariantError, OSError."""
     found = []
     if choice.names:
         say("Building the servers with the guest's compiler ...")

@@ -37,9 +37,8 @@ class Tree:
     versions: dict
 
     def run(self, argv, source=None, out=None):
-        """Run a program of the tree with the tree as its root, the folder `source` (a path) as
-        /src and its working folder, and the folder `out` as /out. Return what it printed. Raises
-        TreeError with that if it fails."""
+        """Run a program with the tree as its root, the folder `source` as /src, where it works,
+        and `out` as /out. Return what it printed; raise TreeError with that if it fails."""
         binds = "".join(f'mount --bind "{folder}" "{self.root}/{name}" && '
                         for folder, name in ((source, "src"), (out, "out")) if folder)
         script = f'{binds}mount --rbind /dev "{self.root}/dev" && ' \
@@ -157,8 +156,7 @@ def _make_kernel(release, folder, say):
 
 
 def _once(folder, make):
-    """Return what make(folder) returned when it was called, once, in a run that was not killed
-    on its way."""
+    """Return what make(folder) returned in the first run that was not killed on its way."""
     done = folder.with_name(f"{folder.name}.done")
     if not done.exists():
         shutil.rmtree(folder, ignore_errors=True)

@@ -25,8 +25,7 @@ class Mistake(OSError):
 
 
 def ansible(program, *words, **settings):
-    """Run a program of Ansible with our settings; return the CompletedProcess. Raises
-    Mistake when it is not installed."""
+    """Run a program of Ansible with our settings; return the CompletedProcess. Raises Mistake."""
     try:
         return subprocess.run(
             [program, *words], check=False, text=True, cwd=TOP, **settings,

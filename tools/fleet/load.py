@@ -74,8 +74,7 @@ def merge(results, begins):
 
 
 def together(found):
-    """Return the same as Generators.run() for [(Host, load.Result, how busy its cores were
-    in per cent)]."""
+    """Return what Generators.run() does, of [(Host, load.Result, per cent of its cores busy)]."""
     begins = [result.began - host.ahead for host, result, _ in found]
     merged = merge([result for _, result, _ in found], begins)
     silent = {}         # each tool counts the silent clients of its whole host
@@ -133,8 +132,7 @@ class Generators:
                 for host, agents in self.agents.items()]
 
     def ready(self, clients):
-        """Have agents for the clients, and know how their clocks differ from ours.
-        Raises HostError."""
+        """Have agents for the clients, and know their clocks. Raises HostError."""
         for host, one in self.chosen(clients):
             if not one.line:
                 one.__enter__()

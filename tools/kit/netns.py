@@ -51,8 +51,7 @@ def enter():
 
 
 def set_limits(limits):
-    """Set {path below /proc/sys/net: value}. Raises OSError, also where it
-    would change the machine."""
+    """Set {path below /proc/sys/net: value}. Raises OSError, also outside of our network."""
     if not _entered:
         raise OSError(errno.EPERM, "there is no network of its own", *limits)
     for path, value in limits.items():

@@ -46,8 +46,7 @@ def read_int(path, otherwise=0):
 
 
 def find(pattern, path):
-    """Return what the first group of `pattern` matches in a file, "" where it does not. ^ and $
-    are the ends of a line."""
+    """Return what the first group of `pattern` matches in a file, "" without. ^, $: of a line."""
     found = re.search(pattern, read(path), re.MULTILINE)
     return found[1] if found else ""
 
@@ -66,8 +65,7 @@ def process(pid):
 
 
 def state(pid, thread=None):
-    """Return the letter of proc(5) for a process or one of its threads: R, S, D, T, Z ...;
-    "" if it has ended."""
+    """Return the letter of proc(5) for a process or a thread of it: R, S, D ...; "": has ended."""
     path = f"/proc/{pid}/task/{thread}/stat" if thread else f"/proc/{pid}/stat"
     return read(path).rpartition(")")[2][1:2]
 
@@ -81,21 +79,18 @@ def listed(folder):
 
 
 def threads(pid):
-    """Return the thread ids of a process in order, [] if it has ended; the first is the process
-    id."""
+    """Return the thread ids of a process, its own id first; [] if it has ended."""
     return sorted(map(int, listed(f"/proc/{pid}/task")))
 
 
 def system_calls(pids):
-    """Return {number: how many threads of these processes are in that system call}; -1 stands for
-    a page fault, "running" for none."""
+    """Return {number of a system call: how many threads are in it}; -1: a page fault; "running"."""
     paths = (f"/proc/{pid}/task/{thread}/syscall" for pid in pids for thread in threads(pid))
     return Counter(words[0] for words in (read(path).split() for path in paths) if words)
 
 
 def children(pid, threads_of=threads):
-    """Return the process ids of a process's children, zombies too: a child is listed with the
-    thread that forked it."""
+    """Return the ids of a process's children, zombies too: they are listed by forking thread."""
     found = []
     for thread in threads_of(pid):
         found += map(int, read(f"/proc/{pid}/task/{thread}/children").split())
@@ -103,8 +98,7 @@ def children(pid, threads_of=threads):
 
 
 def tree(root):
-    """Return the Process `root` and all that descend from it, `root` first;
-    [] if it is not there."""
+    """Return the Process `root` and then all that descend from it; [] if it is not there."""
     found, queue = [], [root]
     while queue:
         one = process(queue.pop())
@@ -116,8 +110,7 @@ def tree(root):
 
 
 def settle(root):
-    """Wait until processes and threads below `root` stay the same for 20 ms,
-    half a second at most."""
+    """Wait until processes and threads below `root` are the same for 20 ms, at most 0.5 s."""
     seen = [None]
 
     def is_same():

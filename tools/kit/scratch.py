@@ -73,8 +73,7 @@ def hold(path):
 
 
 def sweep(parent, prefix, removes):
-    """Call removes(path) on all in `parent` whose name begins with `prefix`, that is ours, and
-    that no run holds."""
+    """Call removes(path) on all in `parent` that begin with `prefix`, are ours, and free."""
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for one in entries:
             if one.name.startswith(prefix):

@@ -39,8 +39,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Server:
-    """A server of the collection. Peers have the same attributes, as far as a measurement
-    needs them."""
+    """A server of the collection. Peers have those attributes that a measurement needs."""
 
     folder: str             # "05_prethreaded": its number and its name
     model: str              # SEQUENTIAL, WORKER_EACH, POOL or LOOP
@@ -152,16 +151,14 @@ class Live:
 
 
 def ready(text):
-    """Return the (host, port) of the ready line in what a server has printed, None before it
-    is there."""
+    """Return (host, port) of the ready line in what a server has printed, None without it."""
     found = READY.search(text)
     return (found[1].strip("[]"), int(found[2])) if found else None
 
 
 @contextmanager
 def running(server, start, log_path):
-    """Run `server` until the block ends. Raises ServerError when it cannot be started or is
-    not ready in time."""
+    """Run `server` until the block ends. Raises ServerError when it is not ready in time."""
     problem = server.problem()
     if problem:
         raise ServerError(problem)

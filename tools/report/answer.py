@@ -59,9 +59,8 @@ def fitted(label, cells, shown):
 
 
 def sentence(experiment, variant, wide):
-    """Return what is said of a variant, in one line: the cost of the baseline, the most and
-    the least expensive ones compared with it, and those that cost the same. Parts that do not fit
-    are left out."""
+    """Return what is said of a variant, in one line: the cost of the baseline, then the most and
+    the least expensive ones, and those that cost the same, as far as they fit."""
     name = ", ".join(filter(None, (experiment["title"], variant)))
     x = reference_x(experiment, variant)
     base = experiment["baselines"][variant]
@@ -116,9 +115,8 @@ def rows(experiment, variant, shown):
 
 
 def unsettled(summary):
-    """Return how many comparisons are not settled, in one line; "" when all are. Those at the
-    points that the rows show are the ones that rows() marks, unless it has no column for the
-    server or the run was lost."""
+    """Return how many comparisons are not settled, in one line; "" when all are. At the points of
+    the rows, rows() marks them, unless it has no column for the server or the run was lost."""
     count = {True: [0, 0], False: [0, 0]}       # {in a row: [open ones, all]}
     for experiment in summary["experiments"]:
         for one in experiment["comparisons"]:
@@ -157,6 +155,5 @@ def left_out(summary, env, shown, wide):
 
 
 def whole(text, wide):
-    """Return `text` in one line of less than `wide` characters; words that do not fit are left
-    out."""
+    """Return the words of `text` that fit into a line of less than `wide` characters."""
     return textwrap.shorten(text, wide - 1, placeholder=" ...")

@@ -81,8 +81,7 @@ class Page:
                       for place, s in enumerate(summary["servers"])}
 
     def rows(self, key):
-        """Return the points of all curves as rows of a chart, `key` by x. A curve breaks where
-        there is no figure."""
+        """Return the points of all curves as rows, `key` by x; without a figure, a curve breaks."""
         return [self.row(one["server"], point, key)
                 for one in self.curves for point in one["points"]]
 
@@ -176,8 +175,7 @@ def response_time(page):
 
 
 def counted(page, figure):
-    """Return (curves of a figure that a hook of a study counted, medians by x; the same in
-    words). ValueError without any."""
+    """Return (curves of what a hook counted, medians by x; the same in words), or ValueError."""
     rows = [{"server": page.titles[one["server"]], "x": one["x"], "y": one["median"],
              "low": one["median"], "high": one["median"], "mark": "", "model": None}
             for one in page.experiment.get("counted", ())
@@ -262,8 +260,7 @@ def spread(places, room, apart=14):
 
 
 def labels(page, rows, domain, inner):
-    """Return the layers that name each curve next to its end, with its marker. `inner` is the
-    height of the scale in pixels."""
+    """Return the layers that name each curve at its end. `inner`: pixels of the scale's height."""
     last = {one["server"]: one["y"] for one in rows if one["y"]}
     along, back = (float, float) if page.linear else (math.log, math.exp)
     low, high = map(along, domain)

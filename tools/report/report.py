@@ -57,8 +57,7 @@ def make(folder, experiments=()):
 
 
 def simulate(summary, env, folder):
-    """Write simulator.html with the costs of a run; return whether the run tells them: it has
-    cells with few clients."""
+    """Write simulator.html with the costs of a run; return whether its cells tell them."""
     known = model.load()
     try:
         costs = calibrate.calibrate(calibrate.rows_of(summary), known)

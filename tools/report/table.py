@@ -46,8 +46,7 @@ def mark(point):
 
 
 class Table:
-    """Cells are given as text, numbers or None, and kept as text. A column without any is left
-    out."""
+    """Cells are text, numbers or None, and kept as text; a column without any is left out."""
 
     def __init__(self, title, head, rows, notes=()):
         rows = [list(map(text, row)) for row in rows]
@@ -256,8 +255,7 @@ def say(*sentences):
 
 
 def all_lines(summary, size, wide=False):
-    """Return sentences and tables of all experiments as lines of `size` characters at most;
-    `wide`: every table."""
+    """Return sentences and tables as lines of `size` characters at most; `wide`: every table."""
     made = []
     for experiment in summary["experiments"]:
         for variant in experiment["variants"]:

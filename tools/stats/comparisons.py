@@ -19,8 +19,7 @@ CLOSED, OPEN = ("cpu_us", "rate"), tuple(METRICS)
 
 
 def by_round(rows, metric):
-    """Return {(variant, x): {server: {round: figure}}} of the rows that have a figure and lost
-    nothing."""
+    """Return {(variant, x): {server: {round: figure}}} of rows with a figure and no loss."""
     found = {}
     for row in rows:
         if row["status"] == "ok" and row.get(metric) is not None:

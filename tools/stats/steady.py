@@ -50,8 +50,7 @@ def steadied(rows):
 
 def _own(rows, pieces):
     """Return {server: [the logarithm by which a piece is slower while this server runs]}; 0 where
-    that may be chance. The cells of a load follow each other within a round, so the machine is
-    nearly the same for them."""
+    that may be chance. For the cells of a load in a round, the machine is nearly the same."""
     loads, off = {}, {}
     for row in rows:
         loads.setdefault((row["variant"], row["x"], row["repeat"]), []).append(row)

@@ -16,8 +16,7 @@ PLACE = "build/check/variants"
 
 
 def smoke(variant, executable, redis):
-    """Start an executable, use it, stop it. AssertionError, OSError or servers.ServerError when
-    something is wrong."""
+    """Start an executable, use it, stop it. Raises AssertionError, OSError or ServerError."""
     with served.running(variant, executable, redis) as server:
         for _ in range(20):
             assert server.request("/hello").status == 200

@@ -55,8 +55,7 @@ def study(variant):
 
 
 def costs(variant, rounds, seconds):
-    """Measure a variant that is built; return the lines of its page that tell
-    the CPU time of a request."""
+    """Measure a variant that is built; return the lines of its page on CPU time."""
     out = variant.copy / "results"
     done = subprocess.run(
         [sys.executable, "-m", "tools.bench", "study", study(variant), "--repeat",

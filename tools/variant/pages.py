@@ -31,8 +31,7 @@ def lines_changed(patch):
 
 
 def cost(variant):
-    """Return (files, lines added, lines removed) of a variant's patch. Raises
-    VariantError when there is none."""
+    """Return (files, lines added, lines removed) of a variant's patch. Raises VariantError."""
     changed = lines_changed(variant.patch.read_text()) if variant.patch.exists() else {}
     if not changed:
         raise VariantError(f"there is no variants/{variant.name}.patch, or it changes nothing")

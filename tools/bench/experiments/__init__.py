@@ -113,8 +113,7 @@ class Experiment:
         return wanted if wanted in names else [*ours, *sorted(names)][0]
 
     def workers(self, server, variant, machine, x):
-        """Return how many loops --workers asks for in a cell of x clients; None where it does not
-        ask for loops."""
+        """Return how many loops --workers asks for in a cell of x clients; None without loops."""
         return (len(machine.all_cores) if variant.many_workers else 1) if server.has_loops else None
 
     def cores(self, variant, machine):
@@ -143,8 +142,7 @@ class Experiment:
                         pause=variant.pause, threads=len(machine.load_cores))
 
     def check(self, get):
-        """Raise WrongAnswer unless the server answers as it should. `get(path)` returns (status,
-        headers in lower case, body)."""
+        """Raise WrongAnswer unless the server answers as it should; `get` is that of client()."""
         body = self.body.encode()
         if "pattern" in self.right:
             body = re.compile(self.right["pattern"].encode(), re.DOTALL)
@@ -156,13 +154,12 @@ class Experiment:
         return nullcontext([])
 
     def finish(self, folder):
-        """Called when all is measured and not yet summed up, with the path of the results; return
-        lines that are printed."""
+        """Return lines to print when all is measured in `folder`, and not yet summed up."""
         return []
 
 
 def client(port):
-    """Return the `get` for Experiment.check."""
+    """Return get(path) for Experiment.check: (status, headers in lower case, body)."""
     def get(path):
         try:
             answer = http.get(("127.0.0.1", port), path)

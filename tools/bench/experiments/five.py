@@ -33,8 +33,7 @@ class Guestbook(Experiment):
                         requests=requests, keep_alive=False)
 
     def check(self, get):
-        """The page shows the seeded remarks and a visitor count, which grows from one page to the
-        next."""
+        """The page shows the seeded remarks, and a visitor count that grows with each page."""
         pages = [get(self.path), get(self.path)]
         for page in pages:
             expect(page, self.path, 200, "text/html", REMARKS)

@@ -91,9 +91,8 @@ class Clients:
             self.end(descriptor)
 
     def run(self):
-        """Make all requests, and wait until the last has its answer or is given up. select(2)
-        takes microseconds where epoll_wait(2) takes milliseconds, and epoll's own descriptor is
-        all that it has to watch."""
+        """Make all requests, and wait until the last has its answer or is given up. select(2), on
+        epoll's own descriptor, takes microseconds where epoll_wait(2) takes milliseconds."""
         number = 0
         while number < len(self.arrivals) or self.open:
             due = self.arrivals[number][0] if number < len(self.arrivals) else self.now() + 0.1

@@ -1,5 +1,4 @@
-"""Waits until the machine is quiet: no other program on the server's cores,
-and these as fast as usual."""
+"""Waits until the machine is quiet: the server's cores are free, and as fast as usual."""
 
 import os
 import statistics
@@ -18,9 +17,8 @@ QUICK, FULL = 3.0, 60.0     # seconds to wait at most, before a round
 
 
 class Gate:
-    """Called before each round; waits at most `limit` seconds. After a wait without result,
-    the next wait is half as long, until the machine is quiet again: on one that never is,
-    waiting does not help."""
+    """Called before each round; waits at most `limit` seconds. After a wait without result, the
+    next is half as long, until it is quiet again: on some machines waiting never helps."""
 
     def __init__(self, machine, limit):
         self.limit = self.patience = limit

@@ -59,8 +59,7 @@ class CostMeter:
         self.cpu = self.cpu or cpu_meter.ProcMeter(self.live.pid)
 
     def begin(self, seconds, longer=False):
-        """Call when the server is ready and idle, before a load of that many `seconds`, or
-        `longer`."""
+        """Call when the server is ready and idle, before a load of `seconds`, or `longer`."""
         self._look("begin")
         cost = self._sample()
         self.interval = min(INTERVAL, seconds / SAMPLES)

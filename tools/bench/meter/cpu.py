@@ -75,9 +75,8 @@ def _move(pid, folder):
 
 
 class ProcMeter:
-    """Counts for a process tree by what /proc shows of it. The split into user and system
-    is that of the cores on which `pid` may run, because a process that no clock tick has hit
-    counts as all user time."""
+    """Counts for a process tree by what /proc shows of it. The split into user and system is that
+    of the cores of `pid`: a process that no clock tick has hit counts as all user time."""
 
     def __init__(self, pid):
         self.pid, self.cores = pid, os.sched_getaffinity(pid)

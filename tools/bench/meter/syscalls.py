@@ -23,10 +23,9 @@ def table(text):
 
 
 def count(live, cores, work, options=("-f", "-c"), parse=table):
-    """Count the calls of the server `live` while `work()` runs. `work` returns how many requests
-    were answered; strace runs on `cores`, and parse() returns {name: calls} from what it writes
-    with `options`. Returns {name: calls a request}, most frequent first, with the sum as "all".
-    Raises SyscallError."""
+    """Return {name: calls a request} of the server `live` while work() runs, most frequent first,
+    with the sum as "all". work() returns how many requests were answered; strace runs on `cores`,
+    parse() returns {name: calls} of what it writes with `options`. Raises SyscallError."""
     with scratch.folder("calls") as name:
         folder = Path(name)
         pids = [one.pid for one in procfs.tree(live.pid)]

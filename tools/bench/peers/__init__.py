@@ -1,5 +1,4 @@
-"""Other people's servers on the same work: a folder of peers/ each, with a peer.json, which
-README.md explains."""
+"""Other people's servers on the same work: a folder each, with a peer.json (README.md)."""
 
 import json
 import re
@@ -74,8 +73,7 @@ class Peer:
                 raise PeerError(f"{self.name}: `{argv[0]}` failed: {last}") from None
 
     def command(self, start, port, _folder):
-        """Return (argv, folder to run it in). The filled-in configuration is written into the
-        build folder, where peers want it."""
+        """Return (argv, folder to run it in). Writes its configuration into the build folder."""
         self.build_folder.mkdir(parents=True, exist_ok=True)
         values = {"port": port, "host": start.host, "public": start.public, "redis": start.redis,
                   "workers": start.workers or 1, "backlog": start.backlog,
@@ -87,8 +85,7 @@ class Peer:
 
 
 def found(parent=FOLDER):
-    """Return {name: what its peer.json says, and its folder as "dir"} of the peers in the folders
-    of `parent`."""
+    """Return {name: what its peer.json says, and its folder as "dir"} of the peers in `parent`."""
     made = {}
     for path in parent.glob("*/peer.json"):
         told = json.loads(path.read_text())
@@ -98,8 +95,7 @@ def found(parent=FOLDER):
 
 
 def chosen(text):
-    """Return the Peers that `text` names: "nginx,go", "all" or "". Raises PeerError for an
-    unknown name."""
+    """Return the Peers that `text` names: "nginx,go", "all" or "". Raises PeerError."""
     wanted = text.replace(",", " ").split()
     return [Peer(name) for name in (sorted(found()) if wanted == ["all"] else wanted)]
 

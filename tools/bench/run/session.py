@@ -114,9 +114,8 @@ class Session:
         self.done = collections.Counter()       # {(experiment, key of a cell): rounds}
 
     def measure(self, runner, view):
-        """Measure all stages. Without a deadline (time.monotonic) each goes on until it is
-        settled; with one, the planned rounds of all come first, and what time is left then goes
-        to what is open in any of them."""
+        """Measure all stages. Without a deadline (time.monotonic) each goes on until it is settled;
+        with one, the planned rounds of all come first, and then what is open in any of them."""
         self.runner, self.view = runner, view
         for number, stage in enumerate(self.stages, 1):
             view.stage(stage)
@@ -189,9 +188,8 @@ class Session:
         return [part for part in parts.values() if self._done(stage, part) < LOOKS[-1]]
 
     def _more(self, stage, part):
-        """Measure a part up to its next look, or as many of its cells as there is time for: a
-        server whose architecture is next to the baseline's comes first. Return whether there was
-        time for any."""
+        """Measure a part up to its next look, or as many of its cells as there is time for, the
+        neighbours of the baseline first. Return whether there was time for any."""
         name, done = stage.experiment.name, self._done(stage, part)
         upto = next(look for look in LOOKS if look > done)
         is_base = {cell: cell.server.name == stage.baseline_of(cell.variant.name) for cell in part}

@@ -1,5 +1,4 @@
-"""What the file of a study cannot say: load tools that do not speak HTTP, and what is counted
-while a cell is measured."""
+"""What the file of a study cannot say: load tools without HTTP, and what is counted meanwhile."""
 
 import contextlib
 import functools
@@ -178,8 +177,7 @@ def spread(cell, live, seen, told):
 
 
 def balancer(cell, live, seen, told):
-    """Tell how many microseconds of CPU time the balancer and the instances behind it each spend
-    on a request."""
+    """Tell the microseconds of CPU time a request of the balancer, and of its instances."""
     def read():
         spent = {"the balancer": 0.0, "the instances": 0.0}
         for one in procfs.tree(live.pid):

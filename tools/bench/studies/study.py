@@ -62,8 +62,7 @@ AT_LEAST = 20000        # requests of a run with `requests_each`
 
 
 class Started:
-    """The server of a study called "SERVER" or "SERVER, WAY"; all that the way does not say is as
-    the server has it."""
+    """The server of a study called "SERVER" or "SERVER, WAY"; with the server's attributes."""
 
     def __init__(self, name, ways):
         """Raises PeerError."""
@@ -77,8 +76,7 @@ class Started:
         return getattr(self.server, name)
 
     def command(self, start, port, folder):
-        """Return (argv, folder to run it in). Makes the kernel settings of this way first. Raises
-        OSError."""
+        """Make the kernel settings of this way; return (argv, folder). Raises OSError."""
         argv, folder = self.server.command(dataclasses.replace(
             start, public=hooks.site() + "/public"), port, folder)
         argv = [hooks.slow_redis(start.redis, float(word[len(SLOW):])) if word.startswith(SLOW)
@@ -181,8 +179,7 @@ def names():
 
 
 def load(name):
-    """Return the Study called `name`, or that in the file `name` if it ends with .toml. Raises
-    ValueError."""
+    """Return the Study called `name`, or that of the file NAME.toml. Raises ValueError."""
     path = pathlib.Path(name)
     if path.suffix != ".toml":
         known([name], names(), "as a study")

@@ -78,8 +78,7 @@ def between(values, place):
 
 
 def ask():
-    """Return the guess that is entered; at a terminal, ask again after a mistake. Raises
-    FileError, and EOFError."""
+    """Return the guess; at a terminal, ask again after a mistake. Raises FileError, EOFError."""
     while True:
         try:
             return rates_of(input("your guess: "))

@@ -79,8 +79,7 @@ def line(value):
 
 
 def one_of(*names):
-    """Return a check for one of `names`, in any case; a beginning that only
-    one of them has will do."""
+    """Return a check for one of `names`, in any case; a beginning that only one has will do."""
     def check(value):
         begun = [name for name in names if name.lower().startswith(line(value).lower())]
         if len(begun) != 1:

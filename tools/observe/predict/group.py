@@ -64,8 +64,7 @@ def spread(class_, key):
 
 
 def axis(class_, key):
-    """Return (first, last) power of ten of an axis for all predictions of a
-    key and the measured value."""
+    """Return (first, last) power of ten of an axis for all predictions and the measured value."""
     logs = [math.log10(value) for value in (
         *(one[key] for one in class_), true(class_, key)) if not math.isnan(value)]
     first = math.floor(min(logs))
@@ -107,8 +106,7 @@ def lines(class_):
 
 
 def draw(questions, path):
-    """Draw a dot for each prediction, and a line where it was measured, into
-    an SVG file; return its path."""
+    """Draw a dot for each prediction, a line where it was measured, as SVG; return its path."""
     # pylint: disable=import-outside-toplevel
     import altair as alt
 

@@ -56,8 +56,7 @@ def find(names):
 
 
 def places_of(program):
-    """Return {first name of a need: path} for a program. Raises lab.LabError when one is
-    missing."""
+    """Return {first name of a need: path} for a program. Raises LabError if one is missing."""
     found = {names.partition(",")[0]: find(names) for names in program.needs}
     if missing := [name for name, path in found.items() if not path]:
         raise lab.LabError(f"{missing[0]} is missing; scripts/deps.sh real fetches it, or install "

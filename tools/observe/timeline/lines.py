@@ -70,8 +70,7 @@ def _addresses(program, offsets):
 
 
 def _names(program, offsets):
-    """Return {offset: [Frame]} of a program, those of inlined functions first, for the places in
-    its file that have lines."""
+    """Return {offset: [Frame]} of the places in a program that have lines, inlined ones first."""
     asked = _addresses(program, offsets)
     # An address is where a call returns to; the call is before it.
     found, frames = {}, []
@@ -95,8 +94,7 @@ def shown(file):
 
 
 def known(calls, world, program):
-    """Return {key: (Frame, ...)} of calls with stacks, innermost first; `program` is the path of
-    the server's executable."""
+    """Return {key: (Frame, ...)} of calls with stacks, innermost first; `program` is a path."""
     program = os.path.realpath(program)
     inside = {address for call in calls for file, address in call.stack if file == program}
     names = _names(program, inside) if inside else {}
@@ -111,8 +109,7 @@ def known(calls, world, program):
 
 
 def _common(stacks):
-    """Return the frames that stacks have in common, innermost first; () if they begin with
-    different lines."""
+    """Return the frames that stacks have in common from the innermost on."""
     several = list(stacks)
     for depth, frames in enumerate(zip(*several)):
         if len(set(frames)) > 1:

@@ -71,8 +71,7 @@ def aside(pid):
 
 
 def _set_autogroup(nice):
-    """Write the nice value of our session. Where that is refused, the watched
-    server pays a little more."""
+    """Write our session's nice value; where that is refused, the server pays a little more."""
     for _ in range(2):
         try:
             with open(AUTOGROUP, "w", encoding="ascii") as file:
