@@ -3,9 +3,9 @@
  *
  * A connection takes an exchange from its worker's pool before it reads,
  * and returns it when no answer is left to send and nothing of the next
- * request has been read. An event loop also returns
- * it when the read found nothing: ten thousand idle clients cost it ten
- * thousand small structs, not ten thousand buffers.
+ * request has been read. An event loop also returns it when the read found
+ * nothing: ten thousand idle clients cost it ten thousand small structs, not
+ * ten thousand buffers.
  */
 #pragma once
 
@@ -82,8 +82,8 @@ struct http_exchange {
     const char *fault;       /* what it does wrong, or NULL */
     const char *peer;        /* the client's address, or NULL: the driver's,
                                 which sets it before http_conn_answer() */
-    struct buffer commands;  /* each a struct page_command, see page.c */
-    struct buffer memory;    /* the page's own: page_memory() */
+    struct buffer commands,  /* each a struct page_command, see page.c */
+        memory;              /* the page's own: page_memory() */
     struct buffer kept;      /* text that it collects between replies */
     struct buffer scratch;   /* decoded form fields */
     struct buffer content;   /* an answer made in memory */
