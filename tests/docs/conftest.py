@@ -1,7 +1,9 @@
 """What the tests of docs/ share: the pages, and what else a reader meets."""
 
 import functools
+import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -11,6 +13,8 @@ from mdit_py_plugins.anchors import anchors_plugin
 from mdit_py_plugins.myst_role import myst_role_plugin
 
 from tests.support import chromium
+from tools.book import figures
+from tools.report import join
 
 TOP = Path(__file__).resolve().parents[2]
 DOCS = TOP / "docs"
@@ -44,6 +48,19 @@ def tokens(path):
         line = block.map[0] + 1 if block.map else line
         found += [(line, block), *((line, one) for one in block.children or ())]
     return found
+
+
+def guess_of(html):
+    """Return what the script of a page gets, which lets the reader draw a curve."""
+    [text] = re.findall(r'<div class="guess"[^>]*><script type="application/json">(.*?)</script>',
+                        html)
+    return json.loads(text)
+
+
+@pytest.fixture(scope="session")
+def reference():
+    """The run that the book is built on."""
+    return figures.Run(join.REFERENCE)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.docs.conftest import BUILD_LIMIT, CHAPTERS, DOCS, GUIDES, PAGES, TOP, name_of
+from tests.docs.conftest import (BUILD_LIMIT, CHAPTERS, DOCS, GUIDES, PAGES, TOP, guess_of,
+                                 name_of)
 from tools.book import figures, pairs, pictures, source
 from tools.kit import states
 from tools.kit.servers import ARCHITECTURES
@@ -26,18 +27,19 @@ SEVEN = [one.name for one in ARCHITECTURES]
 VERDICTS = {"same": stats.EQUAL, "more": stats.MORE, "unknown": stats.UNKNOWN}
 
 
-def make_run(folder, cpu_us=30.0):
-    """Copy the committed run to `folder`, with another cost of poll with 100
-    clients in its summary, and a column without a remark; in its samples,
-    epoll costs 20 there."""
+@pytest.fixture(scope="module", name="run")
+def made_run(reference, tmp_path_factory):
+    """The committed run, with another cost of poll with 100 clients in its summary, and a column
+    without a remark; in its samples, epoll costs 20 there."""
+    folder, cpu_us = tmp_path_factory.mktemp("run"), 30.0
     shutil.copytree(join.REFERENCE, folder, dirs_exist_ok=True)
-    run = figures.Run(folder)
-    [curve] = [one for one in run.experiments["guestbook"]["curves"]
-               if one["server"] == "poll"]
+    summary = json.loads(json.dumps(reference.summary))
+    [guestbook] = [one for one in summary["experiments"] if one["name"] == "guestbook"]
+    [curve] = [one for one in guestbook["curves"] if one["server"] == "poll"]
     [point] = [one for one in curve["points"] if one["x"] == 100]
     point["values"]["cpu_us"] = cpu_us
-    run.summary["columns"][0].pop("explain", None)
-    (folder / "summary.json").write_text(json.dumps(run.summary))
+    summary["columns"][0].pop("explain", None)
+    (folder / "summary.json").write_text(json.dumps(summary))
     run = figures.Run(folder)
     run.rows = [{"experiment": "guestbook", "variant": "", "server": server,
                  "kind": "architecture", "x": 100, "repeat": n, "status": "ok",
@@ -46,10 +48,10 @@ def make_run(folder, cpu_us=30.0):
     return run
 
 
-@pytest.fixture(scope="module", name="run")
-def made_run(tmp_path_factory):
-    """A run in which poll costs 30 microseconds."""
-    return make_run(tmp_path_factory.mktemp("run"))
+@pytest.fixture(scope="module")
+def names(run):
+    """What pages may name, of that run."""
+    return figures.everything(run, {})
 
 
 @pytest.mark.parametrize("text, value", [
@@ -66,9 +68,8 @@ def made_run(tmp_path_factory):
         "hello.poll[1]",
         "guestbook.poll.typo", "__import__('os')", "1 +",
         "guestbook.poll[100].cpu_us / 0", "source.options.no_such"))])
-def test_expression(run, text, value):
+def test_expression(names, text, value):
     """What is not there is an error."""
-    names = figures.everything(run, {})
     if value is not None:
         assert figures.evaluate(text, names) == value
         return
@@ -98,7 +99,7 @@ def test_comparison_is_a_sentence(run, monkeypatch):
         assert figures.than({}, "") == words
 
 
-def test_calls_are_listed_by_what_they_are_for():
+def test_calls_are_listed_by_what_they_are_for(reference):
     """With the sum of each purpose; none is lost, and rare ones are left out."""
     rows = figures.by_purpose([{"accept4": 1, "close": 2, "read": 3, "all": 6.04},
                                {"accept4": 1, "poll": 1, "strange": 1, "brk": 0.04, "all": 3.04}])
@@ -106,12 +107,32 @@ def test_calls_are_listed_by_what_they_are_for():
                     ("close", False, [2, 0]), ("Redis", True, [3, 0]), ("read", False, [3, 0]),
                     ("waiting", True, [0, 1]), ("poll", False, [0, 1]),
                     ("others", True, [0, 1]), ("strange", False, [0, 1])]
-    for experiment in figures.Run(join.REFERENCE).experiments.values():
+    for experiment in reference.experiments.values():
         told = [one for name, one in experiment["calls"].items() if name.split("/")[0] in SEVEN]
         assert not [what for what, *_ in figures.by_purpose(told) if what == "others"]
 
 
-PAGE = """# A page
+def test_book_and_report_compare_alike(reference):
+    """Both correct the CPU times by how fast the cores were."""
+    [told] = [one for one in reference.experiments["guestbook"]["comparisons"] if
+              (one["server"], one["x"], one["metric"]) == ("forking", 100, "cpu_us")]
+    found = figures.compare({"guestbook": reference}, f"guestbook 100 forking {told['base']}")
+    assert found["words"] == told["words"]
+
+
+GUESS = """# A page
+
+:::{{guess}} guestbook epoll
+:known: poll
+:claim: guestbook.epoll[20].rate {} 1
+close: Right.
+high: Too
+high.
+low: Too low.
+:::
+"""
+SMALL = {   # a book; in its run, poll costs 30 microseconds
+    "index": """# A page
 
 It costs {value}`guestbook.poll[100].cpu_us | 1` microseconds;
 {value}`1234.5`, {value}`12.34`, {value}`-1.234`, {value}`'a word'`.
@@ -122,49 +143,72 @@ Poll is cheap.
 
 :::{metrics}
 :::
-"""
+
+:::{toctree}
+tutorial/wrong
+tutorial/right
+tutorial/wrong_guess
+:::
+""",
+    "tutorial/wrong": """# Wrong
+
+{value}`guestbook.poll[7].rate`
+
+:::{claim} guestbook.poll[100].cpu_us < 20
+Poll is cheaper.
+:::
+
+:::{claim} guestbook.poll[7].rate > 1
+Fast.
+:::
+""",
+    "tutorial/right": GUESS.format(">"), "tutorial/wrong_guess": GUESS.format("<")}
 
 
-def test_book_and_report_compare_alike():
-    """Both correct the CPU times by how fast the cores were."""
-    run = figures.Run(join.REFERENCE)
-    [told] = [one for one in run.experiments["guestbook"]["comparisons"] if
-              (one["server"], one["x"], one["metric"]) == ("forking", 100, "cpu_us")]
-    found = figures.compare({"guestbook": run}, f"guestbook 100 forking {told['base']}")
-    assert found["words"] == told["words"]
+@pytest.fixture(scope="module")
+def small(book, run, tmp_path_factory):
+    """A function that builds SMALL; `strict`: as make book does, else as with RUN. Returns the
+    exit status, what was printed, and the pages by name."""
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "docs/tutorial").mkdir(parents=True)
+    for name, text in SMALL.items():
+        (folder / f"docs/{name}.md").write_text(text)
 
-
-def test_changed_figure_changes_or_breaks_the_book(book, tmp_path):
-    """A claim that holds is prose. One that does not breaks the book, and is
-    marked in a book of a reader's run; so is a figure that is missing."""
-    page = tmp_path / "docs" / "index.md"
-    page.parent.mkdir()
-
-    def build(cpu_us, strict, text=PAGE):
-        make_run(tmp_path / "run", cpu_us)
-        page.write_text(text)
+    def build(strict):
         done = subprocess.run(
-            [TOP / "build/book-venv/bin/python", "-m", "sphinx", "-E", "-q", "-W",
-             "--keep-going", "-D", f"book_run={tmp_path / 'run'}", "-D",
-             f"book_strict={strict}", "-c", DOCS, page.parent, tmp_path / "out"],
+            [book.parent / "book-venv/bin/python", "-m", "sphinx", "-E", "-q", "-W",
+             "--keep-going", "-D", f"book_run={run.folder}", "-D", f"book_strict={strict}",
+             "-c", DOCS, folder / "docs", folder / "out"],
             env={"PYTHONPATH": str(TOP), "PATH": "/usr/bin"}, text=True,
             check=False, capture_output=True, timeout=BUILD_LIMIT)
-        html = tmp_path / "out" / "index.html"
-        return done.returncode, done.stdout + done.stderr, html.read_text()
+        return done.returncode, done.stdout + done.stderr, {
+            name: (folder / f"out/{name}.html").read_text(encoding="utf-8") for name in SMALL}
+    return build
 
-    status, output, html = build(30.0, 1)
-    assert status == 0, output
-    assert "30.0 microseconds;\n1,234, 12.3, −1.23, a word." in html
-    assert "Poll is cheap." in html
-    assert "claim-fails" not in html
-    status, output, _ = build(50.0, 1, PAGE + "{value}`guestbook.poll[7].rate`\n")
+
+def test_what_the_run_does_not_support_breaks_the_book(small):
+    """A claim that holds is prose. One that does not is named, and so is a figure that is
+    missing."""
+    status, output, html = small(strict=1)
     assert status != 0
-    assert "does not hold" in output and "there is no 7" in output
-    status, output, html = build(50.0, 0,
-                                 PAGE + ":::{claim} guestbook.poll[7].rate > 1\nFast.\n:::\n")
+    assert sorted(re.findall(r"(\w+)\.md.*(does not hold|there is no 7)", output)) == [
+        ("wrong", "does not hold"), ("wrong", "there is no 7"), ("wrong", "there is no 7"),
+        ("wrong_guess", "does not hold")], output
+    assert output.count("WARNING") == 4, output
+    assert "30.0 microseconds;\n1,234, 12.3, −1.23, a word." in html["index"]
+    assert "Poll is cheap." in html["index"] and "claim-fails" not in html["index"]
+
+
+def test_a_book_of_a_readers_run_marks_what_it_does_not_support(small):
+    """A guess has its plain curve where the page has no other, and only sentences that hold."""
+    status, output, html = small(strict=0)
     assert status == 0, output
-    assert "50.0 microseconds" in html and html.count("claim-fails") == 1
-    assert "did not measure whether this holds" in html and html.count("claim-open") == 1
+    assert html["tutorial/wrong"].count("claim-fails") == html["tutorial/wrong"].count("claim-open") == 1
+    assert "did not measure whether this holds" in html["tutorial/wrong"]
+    plain = re.search(r"<noscript>(.*?)</noscript></div>", html["tutorial/right"], re.S)[1]
+    assert "curve-guestbook-epoll-rate-light.svg" in plain
+    assert guess_of(html["tutorial/right"])["said"]["high"] == "Too high."
+    assert guess_of(html["tutorial/wrong_guess"])["said"] == {}
 
 
 # ------------------------------------------------------- pictures and sources
@@ -247,19 +291,20 @@ def test_chapter_is_short_and_has_its_parts(path):
     assert ":::{picture}" in text and ":::{timeline}" in text
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda one: one.stem)
-def test_no_table_has_more_than_six_columns(path):
-    wide = [line for line in path.read_text().splitlines()
+def test_no_table_has_more_than_six_columns():
+    wide = [(name_of(path), line) for path in PAGES for line in path.read_text().splitlines()
             if line.startswith("|") and line.replace("\\|", "").count("|") > 7]
     assert not wide
 
 
-@pytest.mark.parametrize("path", [*PAGES, *GUIDES], ids=name_of)
-def test_no_line_is_a_comment(path):
+def test_no_line_is_a_comment():
     """MyST drops a line that begins with %, also one of a paragraph: what a figure and its
     percent sign stand apart for, is gone."""
-    text = re.sub(r"^( *)(```+|~~~+).*?^\1\2", "", path.read_text(), flags=re.M | re.S)
-    assert not re.findall(r"^ {0,3}%.*", text, re.M)
+    lost = []
+    for path in [*PAGES, *GUIDES]:
+        text = re.sub(r"^( *)(```+|~~~+).*?^\1\2", "", path.read_text(), flags=re.M | re.S)
+        lost += [(name_of(path), line) for line in re.findall(r"^ {0,3}%.*", text, re.M)]
+    assert not lost
 
 
 def test_pictures_have_words_and_links_lead_somewhere(book):
