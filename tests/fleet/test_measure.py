@@ -17,8 +17,7 @@ from tests.fleet.hosts import hosts
 
 TOP = Path(__file__).parents[2]
 pytestmark = [pytest.mark.namespaces, pytest.mark.skipif(
-    bool(servers.named("epoll").problem() or servers.named("poll").problem()),
-    reason="needs the servers (make all)")]
+    bool(servers.named("epoll").problem()), reason="needs the servers (make all)")]
 
 
 def bench(inventory, out, *words):
@@ -40,10 +39,9 @@ def rows(out, name):
 
 
 def test_the_guestbook_with_five_hosts(tmp_path):
-    """Two servers, two concurrencies: rows as on one machine, and what each
-    host did."""
+    """Two concurrencies: rows as on one machine, and what each host did."""
     with hosts(["server", "redis", "load1", "load2", "load3"]) as fleet:
-        process = bench(fleet.inventory, tmp_path, "--servers", "epoll,poll",
+        process = bench(fleet.inventory, tmp_path, "--servers", "epoll",
                         "--concurrency", "20,50", "--seconds", "0.5", "--repeat", "1")
         output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
@@ -51,7 +49,7 @@ def test_the_guestbook_with_five_hosts(tmp_path):
     assert "What each host did" in (tmp_path / "latest" / "tables.txt").read_text()
     found = rows(tmp_path, "samples.csv")
     assert sorted((row["server"], row["x"]) for row in found) == [
-        (name, x) for name in ("epoll", "poll") for x in ("20", "50")]
+        ("epoll", "20"), ("epoll", "50")]
     parts = rows(tmp_path, "hosts.csv")
     for row in found:
         assert row["status"] in ("ok", "lossy"), row["note"]
