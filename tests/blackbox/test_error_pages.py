@@ -51,45 +51,34 @@ class Outline(html.parser.HTMLParser):
         self.text[tag] = self.text.get(tag, "") + data
 
 
-@pytest.mark.parametrize("status", ERRORS)
-def test_error_page(server, status):
-    with server.connect() as connection:
-        connection.send(ERRORS[status])
-        response = connection.read_response()
-    assert response.status == status
-    assert response.get("Content-Type") == "text/html; charset=utf-8"
-    assert response.text.startswith("<!DOCTYPE html>")
-    page = Outline(response.text)
-    assert {"html", "title", "h1", "p"} <= page.tags
-    assert "script" not in page.tags
-    assert response.reason and response.reason in page.text["title"]
-    words = re.findall(r"[A-Za-z]+", page.text["p"])
-    assert len(words) >= 8, "no sentence that explains"
-    assert len(response.body) < 4096
+def test_error_page(server, site):
+    """It names nothing of the machine."""
+    for status, request in ERRORS.items():
+        with server.connect() as connection:
+            connection.send(request)
+            response = connection.read_response()
+        assert response.status == status
+        assert response.get("Content-Type") == "text/html; charset=utf-8"
+        assert response.text.startswith("<!DOCTYPE html>")
+        page = Outline(response.text)
+        assert {"html", "title", "h1", "p"} <= page.tags
+        assert "script" not in page.tags
+        assert response.reason and response.reason in page.text["title"]
+        words = re.findall(r"[A-Za-z]+", page.text["p"])
+        assert len(words) >= 8, "no sentence that explains"
+        assert len(response.body) < 4096
+        assert str(site.root).encode() not in response.body
 
 
-@pytest.mark.parametrize("status", [404, 405, 415, 501])
-def test_head_of_an_error(server, status):
-    method, rest = ERRORS[status].split(b" ", 1)
-    if method != b"GET":
-        return                          # it is an error by its method
+def test_head_of_an_error(server):
     with server.connect() as connection:
-        connection.send(b"HEAD " + rest + build("/answer"))
-        assert connection.read_response("HEAD").status == status
+        connection.send(ERRORS[404].replace(b"GET", b"HEAD") + build("/answer"))
+        assert connection.read_response("HEAD").status == 404
         assert connection.read_response().body == b"42"
 
 
-@pytest.mark.parametrize("path", ["/%3Cscript%3Ealert(1)%3C/script%3E",
-                                  "/<script>alert(1)</script>",
-                                  "/\"onload=alert(1)"])
-def test_error_pages_do_not_repeat_what_was_asked(server, path):
-    body = server.request(path).body
-    assert b"<script" not in body and b"onload" not in body
-
-
-def test_names_of_the_machine_stay_inside(server, site):
-    for request in ERRORS.values():
-        with server.connect() as connection:
-            connection.send(request)
-            body = connection.read_response().body
-        assert str(site.root).encode() not in body
+def test_error_pages_do_not_repeat_what_was_asked(server):
+    for path in ["/%3Cscript%3Ealert(1)%3C/script%3E", "/<script>alert(1)</script>",
+                 "/\"onload=alert(1)"]:
+        body = server.request(path).body
+        assert b"<script" not in body and b"onload" not in body

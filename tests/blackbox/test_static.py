@@ -45,33 +45,13 @@ def test_an_empty_file(server, site):
         assert connection.request("/answer").status == 200
 
 
-@pytest.mark.parametrize("name, kinds", {
-    "a.html": ["text/html; charset=utf-8"],
-    "a.css": ["text/css; charset=utf-8"],
-    "a.js": ["text/javascript; charset=utf-8"],
-    "a.txt": ["text/plain; charset=utf-8"],
-    "a.json": ["application/json"],
-    "a.svg": ["image/svg+xml", "image/svg+xml; charset=utf-8"],
-    "a.png": ["image/png"],
-    "a.jpg": ["image/jpeg"],
-    "a.jpeg": ["image/jpeg"],
-    "a.gif": ["image/gif"],
-    "a.webp": ["image/webp"],
-    "a.ico": ["image/x-icon", "image/vnd.microsoft.icon"],
-    "a.pdf": ["application/pdf"],
-    "a.woff2": ["font/woff2"],
-    "a.wasm": ["application/wasm"],
-    "a.xml": ["text/xml; charset=utf-8", "application/xml"],
-    "A.HTML": ["text/html; charset=utf-8"],
-    "a.tar.png": ["image/png"],
-    "a.unknown": ["application/octet-stream"],
-    "png": ["application/octet-stream"],
-    "a.png~": ["application/octet-stream"],
-}.items())
-def test_media_types(server, site, name, kinds):
-    site.write(f"static/types/{name}", b"x")
-    assert server.request(
-        f"/static/types/{name}").get("Content-Type") in kinds
+def test_media_types(server, site):
+    """All of them are in tests/unit/test_static_file.c."""
+    for name, kind in [("a.html", "text/html; charset=utf-8"), ("a.tar.png", "image/png"),
+                       ("A.JS", "text/javascript; charset=utf-8"),
+                       ("a.unknown", "application/octet-stream")]:
+        site.write(f"static/types/{name}", b"x")
+        assert server.request(f"/static/types/{name}").get("Content-Type") == kind
 
 
 def test_the_project_s_own_text_files_name_their_charset(server):
@@ -91,12 +71,12 @@ def test_a_folder_is_its_index(server, site):
         assert response.body == b"<title>index</title>"
 
 
-@pytest.mark.parametrize("query", ["?a=b", "?", "?a?b/c", "?x=%0d%0aX:%20y"])
-def test_a_folder_without_its_slash_keeps_the_query(server, query):
-    response = server.request("/pictures" + query)
-    assert response.status == 301
-    assert response.get("Location") == "/pictures/" + query
-    assert response.get("X") is None
+def test_a_folder_without_its_slash_keeps_the_query(server):
+    for query in "?a=b", "?", "?x=%0d%0aX:%20y":
+        response = server.request("/pictures" + query)
+        assert response.status == 301
+        assert response.get("Location") == "/pictures/" + query
+        assert response.get("X") is None
 
 
 @pytest.mark.slow
