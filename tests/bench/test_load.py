@@ -145,6 +145,7 @@ def test_run_ends_a_tool_that_hangs(silent, monkeypatch):
         load.run("ab", load.Job(silent), CORES)
 
 
+@pytest.mark.slow
 @needs("oha")
 def test_an_open_loop_shows_a_stall(monkeypatch):
     """At its 20th request, the server stops for a second. 150 of the 600 requests are due
