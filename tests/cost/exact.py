@@ -2,17 +2,18 @@
 """Guards what a request costs, in user mode and in the kernel, on the exact machine.
 
 The machine of tools/exact/ counts the same instructions each time, however busy this one is. What
-is left is dependence on the start: a window differs from the next by up to 3 %, the mean of all by
-less than 1 %. So a count may differ from the table in exact.json by 1 % either way, and
-by 2 % for 02, unless the table is changed in the same commit:
+is left is dependence on what ran before: a window differs from the next by up to 3 %, the mean of
+all by less than 1 %. So a count may differ from the table in exact.json by 1 % either way, and by
+2 % for 02, unless the table is changed in the same commit:
 
     python3 -m tests.cost.exact --update
 
 Another compiler, library or kernel makes other counts. Then the commit that the table names is
 built and counted, too, and both are compared.
 
-FULL=1 counts every kind of request. Without QEMU, callgrind counts what runs in user mode:
-tests/cost/instructions.py.
+One machine counts all seven, one after the other: its start takes as long as two of them. FULL=1
+counts every kind of request, each server in a machine of its own. Without QEMU, callgrind counts
+what runs in user mode: tests/cost/instructions.py.
 """
 
 import argparse
@@ -41,10 +42,9 @@ SHOWN = 3               # parts that are named when a count differs
 
 
 def chosen(everything):
-    """Return {server: cells}."""
+    """Return {server: cells}: with `everything` all cells, or else the small ones of SIZES."""
     if everything:
-        cells = all_cells.chosen("all")
-        return {name: cells for name in programs.Choice.names}
+        return dict.fromkeys(programs.Choice.names, all_cells.chosen("all"))
 
     def of(server, name):
         warm_up, requests = (n // LESS.get(server, 1) for n in SIZES[name])
@@ -52,17 +52,33 @@ def chosen(everything):
     return {server: [of(server, name) for name in SIZES] for server in programs.Choice.names}
 
 
-def measure(cells, source=TOP):
+def measure(cells, source=TOP, together=True):
     """Return (what the counts depend on, {server: {cell: {"user", "kernel", "parts"}}}) of the
-    seven of a source tree; `cells` are those of chosen()."""
+    seven of a source tree, all in one machine if `together`; `cells` are those of chosen()."""
     with scratch.folder("exact-cost") as folder:
         bench = count.Bench(programs.Choice(source=pathlib.Path(source)), folder)
         bench.programs = [replace(one, words=(*one.words, *POOLS.get(one.name, ())))
                           for one in bench.programs]
-        counted = count.count_all(bench, cells, lambda program: None, why=True, windows=WINDOWS)
+        counted = count_together(bench, cells) if together else count.count_all(
+            bench, cells, lambda program: None, why=True, windows=WINDOWS)
     facts = {key: value for key, value in bench.facts().items() if key != "source"}
     return facts, {server: {name: figures(cell) for name, cell in by_cell.items()}
                    for server, by_cell in counted.items()}
+
+
+def count_together(bench, cells):
+    """Return what count.count_all() does, from one machine that starts one server after the
+    other."""
+    plans = [all_cells.plan(program, cells[program.name], WINDOWS).splitlines()
+             for program in bench.programs]
+    redis = plans[0][0]
+    booted = bench.boot(b"\n".join([redis, *(line for plan in plans for line in plan[1:]), b""]),
+                        why=True)
+    seen = iter(booted.cells)
+    return {program.name: bench.counted(
+        replace(booted, cells=[next(seen) for _ in cells[program.name]], maps=[maps]),
+        program, cells[program.name], why=True)
+        for program, maps in zip(bench.programs, booted.maps, strict=True)}
 
 
 def figures(cell):
@@ -92,14 +108,14 @@ def compare(before, now):
                             f"{new / old:.3f} of {old:,}{why}"
 
 
-def at_commit(commit, cells):
+def at_commit(commit, cells, together):
     """Return the counts of the servers of another commit; None if this clone lacks it."""
     packed = subprocess.run(["git", "archive", commit], cwd=TOP, capture_output=True, check=False)
     if packed.returncode:
         return None
     with scratch.folder("exact-commit") as folder:
         subprocess.run(["tar", "-x", "-C", folder], input=packed.stdout, check=True)
-        return measure(cells, folder)[1]
+        return measure(cells, folder, together)[1]
 
 
 def update():
@@ -110,7 +126,8 @@ def update():
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=TOP, check=True, text=True,
                           capture_output=True).stdout.strip()
     facts, sample = measure(chosen(False))
-    table = {"machine": facts, "commit": head, "sample": sample, "full": measure(chosen(True))[1]}
+    table = {"machine": facts, "commit": head, "sample": sample,
+             "full": measure(chosen(True), together=False)[1]}
     TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
@@ -121,7 +138,7 @@ def before_of(table, facts, kind, cells):
     if not differs:
         return table[kind]
     print(f"Other than in the table: {', '.join(differs)}. Counting its commit as well ...")
-    return at_commit(table["commit"], cells)
+    return at_commit(table["commit"], cells, kind == "sample")
 
 
 def main():
@@ -139,7 +156,7 @@ def main():
         update()
         return 0
     cells = chosen(kind == "full")
-    facts, now = measure(cells)
+    facts, now = measure(cells, together=kind == "sample")
     before = before_of(json.loads(TABLE.read_text(encoding="utf-8")), facts, kind, cells)
     if before is None:
         print("This clone lacks the commit of the table, so there is nothing to compare with.\n"

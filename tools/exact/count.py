@@ -112,9 +112,14 @@ class Bench:
         """Return {name of a cell: Counted} of a plan (bytes) that counts `cells` at a Program, and
         asks for the server's memory after each or never."""
         booted = self.boot(plan, why, mebibytes)
-        counted = per_request(booted, cells)
+        counted = self.counted(booted, program, cells, why)
         for cell, memory in zip(cells, booted.memory):
             counted[cell.name].memory = memory
+        return counted
+
+    def counted(self, booted, program, cells, why=False):
+        """Return {name of a cell: Counted} of a machine that has counted `cells` at a Program."""
+        counted = per_request(booted, cells)
         if why:
             server = parts.Code(booted.maps[0], program.path)
             for cell, seen in zip(cells, booted.cells, strict=True):
