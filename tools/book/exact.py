@@ -152,4 +152,3 @@ def setup(app):
     for name in ("table", "times", "parts", "difference", "curve", "ways", "kernels"):
         app.add_directive(f"exact-{name}", Exact)
     app.connect("builder-inited", read, priority=600)   # after Data
-    return {"parallel_read_safe": True}

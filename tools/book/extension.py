@@ -394,4 +394,3 @@ def setup(app):
     app.connect("html-collect-pages", source.pages)
     search.setup(app)
     sidebar.setup(app)
-    return {"version": "1", "parallel_read_safe": False}

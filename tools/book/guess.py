@@ -120,4 +120,3 @@ def setup(app):
     app.add_directive("guess", Guess)
     app.connect("doctree-read", link_to_the_same)
     app.connect("html-page-context", add_script)
-    return {"version": "1", "parallel_read_safe": False}

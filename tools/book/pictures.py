@@ -46,10 +46,9 @@ def thread(x, y, height, state=RUN, words=""):
             f'fill="{state}"/>' + (text(x + 13, y + height / 2 + 5, words, 12) if words else ""))
 
 
-def client(x, y, state=QUEUE, words=""):
+def client(x, y, state=QUEUE):
     """Return a client: a circle in the colour of what it waits for."""
-    return (f'<circle cx="{x}" cy="{y}" r="8" fill="{state}"/>'
-            + (text(x, y + 4, words, 10, "middle", PAPER) if words else ""))
+    return f'<circle cx="{x}" cy="{y}" r="8" fill="{state}"/>'
 
 
 def cells(x, y, states, title="", size=22):
@@ -63,10 +62,10 @@ def cells(x, y, states, title="", size=22):
     return "".join(made)
 
 
-def arrow(x0, y0, x1, y1, words="", colour=QUIET, dash="", at=None):
+def arrow(x0, y0, x1, y1, words="", dash="", at=None):
     """Return a straight arrow with words above its middle, or above `at`, an x."""
     dash = f' stroke-dasharray="{dash}"' if dash else ""
-    return (f'<path d="M{x0},{y0}L{x1},{y1}" stroke="{colour}" fill="none" '
+    return (f'<path d="M{x0},{y0}L{x1},{y1}" stroke="{QUIET}" fill="none" '
             f'stroke-width="1.5" marker-end="url(#head)"{dash}/>'
             + (text(at or (x0 + x1) / 2, (y0 + y1) / 2 - 6, words, 11, "middle",
                     QUIET) if words else ""))

@@ -149,4 +149,3 @@ def setup(app):
     """Register the directives of this module."""
     for name in ("published", "cited", "told", "elsewhere", "open-loop", "unavailable", "carried"):
         app.add_directive(name, Published)
-    return {"parallel_read_safe": True}

@@ -151,4 +151,3 @@ class Read(Builder):
 def setup(app):
     """Register the builder."""
     app.add_builder(Read)
-    return {"version": "1", "parallel_read_safe": True}

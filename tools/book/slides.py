@@ -31,4 +31,3 @@ def setup(app):
     app.setup_extension("sphinx_revealjs")
     app.add_node(revealjs_notes, override=True, revealjs=(open_notes, close_notes))
     app.connect("source-read", link_to_book)
-    return {"version": "1", "parallel_read_safe": False}

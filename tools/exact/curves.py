@@ -6,6 +6,7 @@
 """
 
 import os
+import statistics
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -103,11 +104,9 @@ def count_all(bench, curve, done, failed):
 def slope(costs):
     """Return (instructions a request that each unit adds, those without any): the straight line
     with the smallest squares through {size: instructions}; of one size, (0, its own)."""
-    mean_x = sum(costs) / len(costs)
-    mean_y = sum(costs.values()) / len(costs)
-    grows = sum((x - mean_x) * (y - mean_y) for x, y in costs.items()) \
-        / (sum((x - mean_x) ** 2 for x in costs) or 1)
-    return grows, mean_y - grows * mean_x
+    if len(costs) == 1:
+        return 0, *costs.values()
+    return statistics.linear_regression(list(costs), list(costs.values()))
 
 
 def totals(by_size):

@@ -78,12 +78,6 @@ def _own(name, path, title=None, words=()):
                    ("--port", PORT, "--root", "/site", *words))
 
 
-def _seven(tree, names, source, out):
-    """Return the Programs of servers, built into the folder `out`."""
-    image.build_servers(tree, source, out)
-    return [_own(name, out / name) for name in names]
-
-
 def _variant(tree, name, out):
     """Return the Programs of the variant `name`: a server, and what a patch changes in it."""
     variant = what.read(name)
@@ -166,7 +160,8 @@ def build(tree, choice, out, say):
     found = []
     if choice.names:
         say("Building the servers with the guest's compiler ...")
-        found += _seven(tree, choice.names, choice.source, out)
+        image.build_servers(tree, choice.source, out)
+        found += [_own(name, out / name) for name in choice.names]
     for name in choice.variants:
         found += _variant(tree, name, out)
     if choice.floors:

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import resource
 import select
 import signal
 import socket
@@ -135,6 +136,13 @@ def kill_session(leader):
     """Kill what is left of the session that `leader` began."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
+
+
+def allow_descriptors():
+    """Raise our limit of open descriptors to the hard one; return that."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
 
 
 def free_port():

@@ -65,13 +65,13 @@ def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED, raw=None):
     return sorted(found, key=operator.itemgetter("variant", "x", "server", "metric"))
 
 
-def unsettled(rows, keys, baseline_of, adaptive=True, raw=None):
+def unsettled(rows, keys, baseline_of, raw=None):
     """Return those of `keys`, (variant, server, x) of cells that can have more rounds, that need
     them: their CPU time compared with the baseline is not settled, or they are the baseline of
     such a one. A server that shares no whole round with its baseline is left out: more rounds
     would not help. `rows` and `raw` are those of comparisons()."""
     needed = set()
-    for one in comparisons(rows, baseline_of, adaptive, raw=raw):
+    for one in comparisons(rows, baseline_of, raw=raw):
         key = one["variant"], one["server"], one["x"]
         if one["metric"] == "cpu_us" and key in keys \
                 and one["verdict"] in (stats.UNKNOWN, stats.FEW):

@@ -5,14 +5,13 @@ import os
 import pathlib
 import platform
 import re
-import resource
 import shlex
 import shutil
 import subprocess
 from dataclasses import dataclass
 
 from tools.bench.load.base import PATH
-from tools.kit import TOP, procfs
+from tools.kit import TOP, process, procfs
 
 HALT_POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
 CPUS = "/sys/devices/system/cpu"
@@ -37,10 +36,9 @@ def layout(server_cores=None, load_cores=None):
     everything = frozenset(os.sched_getaffinity(0))
     mine = server_cores or frozenset({min(everything)})
     halves = frozenset().union(*(siblings(core) for core in mine))
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return Machine(mine, load_cores or everything - mine - halves or everything - mine
-                   or everything, all_cores=everything, descriptors=hard)
+                   or everything, all_cores=everything,
+                   descriptors=process.allow_descriptors())
 
 
 def cores(text):

@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import os
-import resource
 import socket
 
 from tools.kit import procfs
@@ -60,12 +59,6 @@ class Task:
 def letter(pid, tid):
     """Return the state of a thread in stat, such as "S"; "Z" when it has ended."""
     return procfs.state(pid, tid) or "Z"
-
-
-def raise_limit():
-    """Allow as many descriptors as the hard limit does: three for a thread."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def processes(root):

@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from tools.kit import procfs, sockets, states
+from tools.kit import process, procfs, sockets, states
 from tools.kit.counters import Counters
 from tools.observe.watch import proc, words
 from tools.observe.watch.history import History, Slots
@@ -76,7 +76,7 @@ class Sampler:
     """Looks at a process and its descendants `rate` times a second."""
 
     def __init__(self, pid, title, redis_ports=(), rate=50):
-        proc.raise_limit()
+        process.allow_descriptors()     # three for a thread
         self.pid, self.title, self.rate = pid, title, rate
         self.histories = {}
         self.tables = Tables(redis_ports)
