@@ -14,6 +14,10 @@ UNUSED = re.compile(
 EMPTY = re.compile(r'<path d="(?:M0,0h0v0h0Z)?"(?: [\w-]+="[^"]*")*/>|<g></g>')
 # What a chart draws many times, such as a point, each with its place.
 MARK = re.compile(r'<(path|line) (transform="[^"]*")( [^>]*)/>')
+MOVED = re.compile(r'^transform="translate\(([^,()]*),([^,()]*)\)"$')
+# Lines next to each other that look alike, such as intervals: (where, how far, how they look).
+LINE = r'<line transform="translate\(([^)]*)\)" x2="([^"]*)" y2="([^"]*)"'
+LINES = re.compile(rf'{LINE}( [^>]*)/>(?:{LINE}\4/>)+')
 ATTRIBUTE = re.compile(r"""([\w-]+)=(["'])(.*?)\2""")
 COLOURS = ("fill", "stroke", "stop-color")
 PLACE = re.compile(r"""(?<= )(?:d|transform|points|[xyr]|[xy][12]|[cr][xy]|width|height)="""
@@ -28,11 +32,15 @@ def small(svg):
     svg = PLACE.sub(lambda found: re.sub(
         r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}".removesuffix(".0"),
         found[0]), svg).rstrip("\n") + "\n"
+    svg = LINES.sub(lambda found: '<path d="' + "".join(
+        f"M{one[1]}l{one[2]},{one[3]}" for one in re.finditer(LINE, found[0]))
+        + f'"{found[4]}/>', svg)
     often = [mark for mark, times in collections.Counter(
         (one[1], one[3]) for one in MARK.finditer(svg)).items() if times > 3]
     if not often:
         return svg
-    svg = MARK.sub(lambda one: f'<use {one[2]} href="#m{often.index((one[1], one[3]))}"/>'
+    svg = MARK.sub(lambda one: '<use ' + MOVED.sub(r'x="\1" y="\2"', one[2])
+                   + f' href="#m{often.index((one[1], one[3]))}"/>'
                    if (one[1], one[3]) in often else one[0], svg)
     return re.sub("(<svg[^>]*>)", lambda head: head[1] + "<defs>" + "".join(
         f'<{kind} id="m{number}"{rest}/>' for number, (kind, rest) in enumerate(often))
