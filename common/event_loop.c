@@ -21,7 +21,7 @@
  * has served others. Six are enough for a request, the head of its answer and
  * three pieces of a file. Without a limit, one fast reader of a huge file
  * would keep all others waiting. Requests that one read has brought are all
- * answered before, however many, unless one has to wait for Redis. */
+ * answered before, up to a file, HTTP_BATCH_MAX bytes or a wait for Redis. */
 enum { STEPS_PER_ITERATION = 6 };
 
 /* How often a loop that may not accept looks again: one that stops looks at

@@ -22,8 +22,8 @@ struct client {
     int fd;
     int index;                 /* 06: of its entry in poll's array */
     unsigned char replies_due; /* from Redis */
-    unsigned char queue;       /* its deadline queue, enum http_phase; it is
-                                  in none if prev is NULL */
+    unsigned char queue;       /* its deadline queue, enum http_phase, at
+                                  first NEW; it is in none if prev is NULL */
     bool readable;             /* recv() may find data: false for a new client,
                                   after EAGAIN and after a short read */
     bool hangup;               /* the client has closed its side: read to the
@@ -49,8 +49,8 @@ struct event_loop {
     struct client *ended;   /* freed at the end of this iteration */
     int clients, max_clients;
     bool accept_pending;    /* the accept queue may not be empty */
-    bool accept_exhausted;  /* accept failed for lack of descriptors or memory:
-                               pause before the next attempt */
+    bool accept_exhausted;  /* accept failed, mostly for lack of descriptors or
+                               memory: pause before the next attempt */
 
     /* Watches the client's socket for writing (HTTP_WANT_WRITE) or for
      * reading (READ, LINGER). With REDIS the socket does not matter: 06

@@ -56,7 +56,7 @@ enum http_phase {
     HTTP_PHASE_REQUEST, /* before the end of a request that has begun */
     HTTP_PHASE_ANSWER,  /* before the socket has taken the answer */
     HTTP_PHASE_LINGER,  /* after the last answer, before the close */
-    HTTP_PHASES         /* how many there are; also: none yet */
+    HTTP_PHASES         /* how many; for serve_blocking: none yet */
 };
 
 /* The one thing that a connection remembers of its progress. What it wants

@@ -248,7 +248,7 @@ static int store_field(struct slice name, struct slice value,
 {
     if (slice_equal_nocase(name, SLICE("Host"))) {
         s->hosts++;
-        r->has_host |= value.n > 0 && value.p[0] != ':'; /* a port only */
+        r->has_host |= value.n > 0 && value.p[0] != ':'; /* ":80" has none */
         if (!is_authority(value))
             return -400;
         return 0;

@@ -21,9 +21,9 @@
 /* Divides the descriptors that the limit allows. A thread may need three:
  * for its client, for Redis and for a file. So there are at most as many
  * threads as a quarter of the limit, and the fourth quarter is for
- * everything else. The clients of an event loop get three quarters, or a
- * million of more than four: if they had all, none would be left for the files
- * that they ask for. */
+ * everything else. The clients of an event loop get three quarters (a million,
+ * if the limit is above four million): if they had all, none would be left for
+ * the files that they ask for. */
 static void share_descriptors(struct server *server)
 {
     struct options *options = &server->options;
@@ -151,9 +151,10 @@ static void install_signals(const struct server *server)
         .drain_timeout_ms = server->options.drain_timeout_ms};
     signals_install(&stop);
     /* Process 1 of a container becomes the parent of every orphan in it.
-     * With SIG_IGN the kernel reaps them (waitpid(2), NOTES). 02, 03 and 07
-     * have children of their own: they take SIG_IGN back, and reap both
-     * kinds. Theirs are in the process group that setpgid(2) makes here. */
+     * With SIG_IGN the kernel reaps them (waitpid(2), NOTES). 02, 03, and 07
+     * with --workers, have children of their own: they take SIG_IGN back, and
+     * reap both kinds. Theirs are in the process group that setpgid(2) makes
+     * here. */
     if (server->pid == 1) {
         signal(SIGCHLD, SIG_IGN);
         setpgid(0, 0);
@@ -238,7 +239,7 @@ bool server_warning_due(const struct server *server)
 int server_finish(const struct server *server)
 {
     sigset_t set;
-    /* 03 and 07 block the signals except while they wait for their workers.
+    /* A parent of workers blocks the signals except while it waits for them.
      * From here on a second request to stop ends the process. */
     signals_set(&set);
     sigprocmask(SIG_UNBLOCK, &set, NULL);

@@ -47,11 +47,11 @@ struct server { /* constant once the first worker runs, except *shared */
     struct server_shared *shared;
 };
 
-/* Reads the command line, raises the limit of descriptors, looks up
- * Redis' address, opens the listening sockets, changes the user, opens folders and log,
- * closes the sandbox, installs the signal handlers. Failure ends the program with status 1 or
- * 2. What a server says of itself in `architecture` is explained in
- * options.h; it must stay in memory. */
+/* Reads the command line, raises the limit of descriptors, looks up Redis'
+ * address, opens the listening sockets, changes the user, opens folders and
+ * log, closes the sandbox, installs the signal handlers. Failure ends the
+ * program with status 1 or 2. What a server says of itself in `architecture`
+ * is explained in options.h; it must stay in memory. */
 void server_start(struct server *server,
                   const struct architecture *architecture, int argc,
                   char **argv);

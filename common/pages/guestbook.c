@@ -69,7 +69,7 @@ static void on_count(struct http_exchange *x, const redisReply *reply)
 }
 
 /* Asks for all three steps; the second needs no function. Redis' GET returns
- * the number that INCR has just returned; the third command is deliberate, as
+ * what INCR has just returned, or a later number; the command is deliberate, as
  * in the article that this collection follows (Shuveb Hussain, "Linux
  * Applications Performance"). */
 static void ask_for_list(struct http_exchange *x)
