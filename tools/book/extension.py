@@ -263,7 +263,7 @@ class Block(SphinxDirective, Resolved):
             for point in one["points"] if point["values"].get("p99_ms")) for one in page.curves]
         words = page.variant.replace(" ", "-").replace(",", "")
         return self.image(
-            f"response-{name}-{words}", charts.svg(charts.response_time(page)),
+            f"response-{name}-{words}", charts.svg(charts.by_x(page, "p99_ms")),
             f"99th percentiles of {name} in ms. {'; '.join(told)}.")
 
     def counted(self, name, *figure):

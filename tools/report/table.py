@@ -1,5 +1,6 @@
 """The tables of a run: what stands in them, and how they are printed."""
 
+import functools
 import shutil
 import textwrap
 
@@ -74,8 +75,11 @@ def tables(summary, experiment, variant, wide):
              if one["x"] == x and one["metric"] == "cpu_us"}
     made = [exact(experiment, variant, titles, found),
             cost(experiment, variant, place, titles, found, costs),
-            reached(experiment, variant, titles),
-            *(response_time(experiment, variant, titles, *one) for one in RESPONSE.items()),
+            by_x(experiment, variant, titles, f"{experiment['unit']} reached", reached),
+            *(by_x(experiment, variant, titles, f"{title} in milliseconds",
+                   functools.partial(response_time, key=key),
+                   ["From the time when a request was due; those that failed have none."])
+              for key, title in RESPONSE.items() if experiment["open_loop"]),
             counted(experiment, variant, titles),
             hosts(*experiment.get("hosts", {}).get(variant, ((), ())))]
     if wide and found:
@@ -130,41 +134,36 @@ def cost(experiment, variant, place, titles, found, said):
         "server", "CPU us", "user", "system", "can do/s", "compared"], rows, notes)
 
 
-def reached(experiment, variant, titles):
-    """The rates by x, a column a server. 2/3: two of three runs gave one."""
+def by_x(experiment, variant, titles, title, cell, notes=()):
+    """Return a Table of what cell(point) says, a line for each x and a column a server; of no x if
+    it says nothing."""
     curves = {one["server"]: one["points"] for one in experiment["curves"]
               if one["variant"] == variant}
     cells = {}          # {x: {server: text}}
     for server, points in curves.items():
         for point in points:
-            rate = number(point["rate"]["middle"]) if point["rate"] else "-"
-            whole = point["runs"] == point["planned"]
-            runs = "" if whole else f" {point['runs']}/{point['planned']}"
-            cells.setdefault(point["x"], {})[server] = SIGNS[mark(point)] + rate + runs
-    return Table(f"{experiment['unit']} reached, by {experiment['x_title']}",
-                 ["", *map(titles.get, curves)],
-                 [[f"{x:,}", *map(cells[x].get, curves)] for x in sorted(cells)])
-
-
-def response_time(experiment, variant, titles, key, title):
-    """Of an open loop: a percentile of the time from when a request was due to its last byte, by
-    x, a column a server, with the ends of its interval."""
-    curves = {one["server"]: one["points"] for one in experiment["curves"]
-              if one["variant"] == variant and experiment["open_loop"]}
-    cells = {}          # {x: {server: text}}
-    for server, points in curves.items():
-        for point in points:
-            found = known(point, key)
-            if found:
-                middle, low, high = map(number, found)
-                ends = f" ({low} to {high})" if point["intervals"][key] else ""
-                cells.setdefault(point["x"], {})[server] = SIGNS[
-                    "lost" if point["lost"] else ""] + middle + ends
-    return Table(f"{title} in milliseconds, by {experiment['x_title']}",
-                 ["", *map(titles.get, curves)],
+            if said := cell(point):
+                cells.setdefault(point["x"], {})[server] = said
+    return Table(f"{title}, by {experiment['x_title']}", ["", *map(titles.get, curves)],
                  [[f"{x:,}", *map(cells[x].get, curves)] for x in sorted(cells)],
-                 ["From the time when a request was due; those that failed have none."]
-                 if cells else ())
+                 notes if cells else ())
+
+
+def reached(point):
+    """Return the rate of a point. 2/3: two of three runs gave one."""
+    rate = number(point["rate"]["middle"]) if point["rate"] else "-"
+    whole = point["runs"] == point["planned"]
+    return SIGNS[mark(point)] + rate + ("" if whole else f" {point['runs']}/{point['planned']}")
+
+
+def response_time(point, key):
+    """Return a percentile of the time from when a request was due to its last byte, with the ends
+    of its interval; "" if it is not known."""
+    if not (found := known(point, key)):
+        return ""
+    middle, low, high = map(number, found)
+    ends = f" ({low} to {high})" if point["intervals"][key] else ""
+    return SIGNS["lost" if point["lost"] else ""] + middle + ends
 
 
 def counted(experiment, variant, titles):
