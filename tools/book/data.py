@@ -1,5 +1,7 @@
 """What the pages of the book may name: the run that it is built on, the studies, and labs."""
 
+import collections
+import functools
 import tomllib
 
 from sphinx.errors import ExtensionError
@@ -21,6 +23,22 @@ def lab_of(page):
     return None
 
 
+class Runs(collections.abc.Mapping):
+    """{name: figures.Run} of {name: its folder}; a run is read when a page first names it."""
+
+    def __init__(self, folders):
+        self.folders, self.read = folders, functools.cache(figures.Run)
+
+    def __getitem__(self, name):
+        return self.read(self.folders[name])
+
+    def __iter__(self):
+        return iter(self.folders)
+
+    def __len__(self):
+        return len(self.folders)
+
+
 class Data:
     """The run that the book is built on, and what pages may name: read before
     the pages. Raises ExtensionError when the folder is not one of a run."""
@@ -33,11 +51,10 @@ class Data:
             raise ExtensionError(f"RUN: {error}; name a folder that make compare "
                                  "has left, such as results/latest") from None
         self.awake = figures.Run(join.AWAKE)
-        self.studies = {
-            path.parent.name: figures.Run(path.parent)
-            for path in (RESULTS / "studies").glob("*/samples.csv*")}
-        self.runs = {**self.studies, "reference-awake": self.awake,
-                     **dict.fromkeys(self.run.experiments, self.run)}
+        self.studies = Runs({path.parent.name: path.parent
+                             for path in (RESULTS / "studies").glob("*/samples.csv*")})
+        self.runs = collections.ChainMap(dict.fromkeys(self.run.experiments, self.run),
+                                         {"reference-awake": self.awake}, self.studies)
         self.names = figures.everything(self.run, self.studies, self.awake)
 
     def machine(self, name=""):

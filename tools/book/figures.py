@@ -15,6 +15,7 @@ An expression is Python's, with no names but these and FUNCTIONS. What is not
 there raises FigureError: nothing is ever filled in as zero.
 """
 
+import functools
 import re
 from pathlib import Path
 
@@ -52,6 +53,18 @@ class Names(dict):
         raise FigureError(f"there is no {name!r}; there are: " + ", ".join(map(str, self)))
 
     __getattr__ = dict.__getitem__
+
+
+class Later(Names):
+    """Names of {name: a function that makes its value}, called when the name is first used."""
+
+    def __init__(self, makers):
+        super().__init__()
+        self.__dict__["makers"] = Names(makers)
+
+    def __missing__(self, name):
+        self[name] = self.makers[name]()
+        return self[name]
 
 
 class Run:
@@ -136,10 +149,13 @@ def everything(run, studies, awake=None):
     def experiments_of(one):
         return {name: _cells(experiment) for name, experiment in one.experiments.items()}
 
+    def of_study(name):
+        return _cells(studies[name].summary["experiments"][0])
+
     return Names(FUNCTIONS, published=_published(), source=_constants(), **experiments_of(run),
                  awake=Names(experiments_of(awake) if awake else {}),
-                 study=Names({name.replace("-", "_"): _cells(one.summary["experiments"][0])
-                              for name, one in studies.items()}))
+                 study=Later({name.replace("-", "_"): functools.partial(of_study, name)
+                              for name in studies}))
 
 
 def counted(table):
