@@ -9,7 +9,7 @@ import re
 import signal
 
 from labs.grade.client import Client, get, port_of
-from labs.grade.observe import holder, PATIENCE, Seen, state, threads, wait_until
+from labs.grade.observe import PATIENCE, Seen, holder, or_seen, state, threads, wait_until
 from tools.kit.procfs import read
 
 HALF = b"GET /hello HTTP/1.1\r\nHost: localhost\r\n"     # no empty line
@@ -55,20 +55,17 @@ def kept(server, number):
 
 def ask(client, what, path="/hello"):
     """Send one request and return the answer; raise Seen without one."""
-    try:
+    with or_seen(lambda error: f"no answer for {what} ({error})",
+                 f"an answer within {PATIENCE:g} s"):
         client.request(path)
         return client.response()
-    except OSError as error:
-        raise Seen(f"no answer for {what} ({error})", f"an answer within {PATIENCE:g} s") from error
 
 
 def expect_service(server, others):
     """Raise Seen if a new client gets no answer; `others` says what the other clients do."""
-    try:
+    with or_seen(lambda error: f"a second client got no answer ({error}), {others}",
+                 f"an answer within {PATIENCE:g} s"):
         get(server.port, "/hello", timeout=PATIENCE)
-    except OSError as error:
-        raise Seen(f"a second client got no answer ({error}), {others}",
-                   f"an answer within {PATIENCE:g} s") from error
 
 
 @contextlib.contextmanager

@@ -30,6 +30,15 @@ class Seen(AssertionError):
         self.seen, self.expected = str(seen), str(expected)
 
 
+@contextlib.contextmanager
+def or_seen(said, expected, errors=OSError):
+    """Turn an error of the block, no answer for example, into Seen: said(error) was seen."""
+    try:
+        yield
+    except errors as error:
+        raise Seen(said(error), expected) from error
+
+
 def wait_until(look, seconds=PATIENCE):
     """Call look() until it returns something true; return its last value.
 

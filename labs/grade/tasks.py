@@ -13,8 +13,8 @@ import time
 
 from labs.grade.client import Client, get, port_of
 from labs.grade.observe import (
-    Seen, accept_queue, alive, children, holders, is_read, listeners, nonblocking, state, threads,
-    tree, wait_until, waits, waits_in, zombies)
+    Seen, accept_queue, alive, children, holders, is_read, listeners, nonblocking, or_seen, state,
+    threads, tree, wait_until, waits, waits_in, zombies)
 
 HALF = b"GET /echo?value=half HTTP/1.1\r\nHost: localhost\r\n"
 END = b"Connection: close\r\n\r\n"
@@ -77,36 +77,33 @@ def shape(pid):
     return text
 
 
+def expect_200(ask_server, what):
+    """Return the response that ask_server() returns; raise Seen for another status than 200."""
+    with or_seen(lambda error: f"no answer to {what}: {error}", "status 200"):
+        response = ask_server()
+    if response.status != 200:
+        raise Seen(f"status {response.status} for {what}", "status 200")
+    return response
+
+
 def answer(client, what="a client that sent the rest of its request"):
     """Let a client of `hold` send the rest, and check its answer."""
-    try:
+    def rest():
         client.send(END)
-        response = client.response()
-    except OSError as error:
-        raise Seen(f"no answer to {what}: {error or type(error).__name__}", "status 200") from error
-    if response.status != 200 or b"half" not in response.body:
-        raise Seen(f"status {response.status} for {what}", "status 200")
+        return client.response()
+
+    if b"half" not in expect_200(rest, what).body:
+        raise Seen(f"status 200 for {what}", "status 200")
 
 
 def ask(port, path="/answer", what="a new client"):
     """Ask for a page over a connection of its own, and check the answer."""
-    try:
-        response = get(port, path)
-    except OSError as error:
-        raise Seen(f"no answer to {what}: {error or type(error).__name__}", "status 200") from error
-    if response.status != 200:
-        raise Seen(f"status {response.status} for {what}", "status 200")
+    expect_200(lambda: get(port, path), what)
 
 
 def answer_of_more(client):
     """Check the answer to a client that waited in the accept queue."""
-    try:
-        status = client.response().status
-    except OSError as error:
-        raise Seen("no answer to a client that had waited at the limit: "
-                   f"{error or type(error).__name__}", "status 200") from error
-    if status != 200:
-        raise Seen(f"status {status} for a client that had waited at the limit", "status 200")
+    expect_200(client.response, "a client that had waited at the limit")
 
 
 class Clients(contextlib.ExitStack):

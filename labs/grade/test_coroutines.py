@@ -4,7 +4,7 @@ import time
 
 from labs.grade.client import REDIS_WAIT, Client, port_of
 from labs.grade.loops import HALF, crowd, stopped
-from labs.grade.observe import PATIENCE, Seen, is_read, wait_until
+from labs.grade.observe import PATIENCE, Seen, is_read, or_seen, wait_until
 from labs.grade.test_events import silent_redis
 from labs.grade.test_robust import expect_alive, expect_hello
 from tools.kit import procfs
@@ -41,10 +41,8 @@ def test_hears_while_it_waits(fresh_server):
 
 def answer(client, what):
     """Return the next answer; raise Seen without one."""
-    try:
+    with or_seen(lambda error: f"no answer to {what}: {error}", "an answer"):
         return client.response()
-    except OSError as error:
-        raise Seen(f"no answer to {what}: {error}", "an answer") from error
 
 
 def test_ends_silent_clients(fresh_server):

@@ -11,8 +11,8 @@ from labs.grade.loops import (
     ask, BATCH, calls, crowd, EPOLLET, expect_service, GAP, kept, pipelined, READS, stopped,
     threads_of_program, WAITS, WRITES)
 from labs.grade.observe import (
-    PATIENCE, Seen, Trace, epoll_set, holder, listeners, must_read, nonblocking, outgoing, tree,
-    wait_until)
+    PATIENCE, Seen, Trace, epoll_set, holder, listeners, must_read, nonblocking, or_seen, outgoing,
+    tree, wait_until)
 
 
 def test_one_process_one_thread(server):
@@ -93,12 +93,10 @@ def test_serves_all_that_arrived(server):
             client.send(pipelined())
         client.meanwhile = must_read(server.pid, server.port, port_of(client))
         answered = 0
-        try:
+        with or_seen(lambda error: f"{answered} answers for {BATCH} requests that arrived together,"
+                     f" in 45 KiB ({error})", f"{BATCH} answers"):
             for answered in range(BATCH):
                 client.response()
-        except OSError as error:
-            raise Seen(f"{answered} answers for {BATCH} requests that arrived "
-                       f"together, in 45 KiB ({error})", f"{BATCH} answers") from error
         ask(client, f"a request after {BATCH} others")
 
 
@@ -109,12 +107,11 @@ def test_accepts_all_that_wait(server):
             clients = [stack.enter_context(Client(server.port, PATIENCE)) for _ in range(20)]
             for client in clients:
                 client.request("/hello")
-        for number, client in enumerate(clients):
-            try:
+        number = 0
+        with or_seen(lambda error: f"{number} of 20 clients that came together were answered "
+                     f"({error})", "all 20"):
+            for number, client in enumerate(clients):
                 client.response()
-            except OSError as error:
-                raise Seen(f"{number} of 20 clients that came together were "
-                           f"answered ({error})", "all 20") from error
 
 
 # ----------------------------------------------- no client holds up the others
@@ -165,12 +162,10 @@ def overtake(server):
             guest.request("/guestbook")
             before.request("/hello")
             after.request("/hello")
-        try:
+        with or_seen(lambda error: f"/hello got no answer ({error}) while a guestbook waits for "
+                     "Redis", "that others are served"):
             before.response()
             after.response()
-        except OSError as error:
-            raise Seen(f"/hello got no answer ({error}) while a guestbook "
-                       "waits for Redis", "that others are served") from error
         if not select.select([guest.sock], [], [], 0)[0]:
             return True
         # Its answer is here: the server was late, or we are. Which was first?
@@ -191,11 +186,9 @@ def test_shares_one_redis_connection(server):
     with kept(server, 5) as clients:
         for client in clients:
             client.request("/guestbook")
-        for client in clients:
-            try:
+        with or_seen(lambda error: f"no guestbook ({error})", "five pages"):
+            for client in clients:
                 client.response()
-            except OSError as error:
-                raise Seen(f"no guestbook ({error})", "five pages") from error
         ask_guestbook(server.port)      # a late Redis closed the connection
         port = int(server.redis.rpartition(":")[2])
         number = len(outgoing(server.pid, port))
@@ -217,11 +210,9 @@ def test_fast_client_starves_nobody(server):
                 fast.send(pipelined())
                 before.request("/hello")
                 after.request("/hello")
-            try:
+            with or_seen(lambda error: f"an answer is missing ({error})", f"{BATCH + 2} answers"):
                 for client in (before, after, *[fast] * BATCH):
                     client.response()
-            except OSError as error:
-                raise Seen(f"an answer is missing ({error})", f"{BATCH + 2} answers") from error
             trace.detach()
         steps = list(calls(trace))
         reads = [i for i, (name, fd, result) in enumerate(steps)

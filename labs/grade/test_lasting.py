@@ -4,7 +4,7 @@ Redis; and who reads what the server prints."""
 import time
 
 from labs.grade.client import REDIS_WAIT, ask_guestbook, get
-from labs.grade.observe import Seen, Trace, open_files, resident, tree, wait_until
+from labs.grade.observe import Seen, Trace, open_files, or_seen, resident, tree, wait_until
 from labs.grade.tasks import END, Clients, plural, settle
 from labs.grade.test_robust import expect_alive, expect_hello
 
@@ -76,11 +76,9 @@ def test_answers_pages_together(fresh_server, expect):
 def is_own(client, path, began):
     """Return whether a client of `path` gets its page; False if Redis was late.
     Raises Seen for another answer."""
-    try:
+    with or_seen(lambda error: f"no answer for {path}, when clients ask together: {error}",
+                 "status 200"):
         found = client.response()
-    except OSError as error:
-        raise Seen(f"no answer for {path}, when clients ask together: {error}",
-                   "status 200") from error
     if found.status == 503 and time.monotonic() - began >= REDIS_WAIT:
         return False
     word = path.partition("=")[2] or "guest"

@@ -5,7 +5,8 @@ import signal
 
 from labs.grade.client import ask_guestbook, Client
 from labs.grade.observe import (
-    alive, children, descriptors, mappings, outgoing, Seen, threads, Trace, wait_until, zombies)
+    Seen, Trace, alive, children, descriptors, mappings, or_seen, outgoing, threads, wait_until,
+    zombies)
 from labs.grade.tasks import (
     answer, answer_of_more, ask, Clients, COUNTS, END, end_together, expect_blocking, expect_parked,
     expect_sleep, FAILS, HALF, IDLE, living, NEW_TASK, plural, readable, reports, settle, shape,
@@ -157,12 +158,10 @@ def test_idle_clients_make_room(fresh_server, expect):
 def keep(clients):
     """Return a new client that has got an answer and stays connected."""
     client = clients.enter_context(Client(clients.server.port))
-    try:
+    with or_seen(lambda error: "no answer to a client while others are idle, below the limit: "
+                 f"{error}", "status 200"):
         client.request("/hello")
         client.response()
-    except OSError as error:
-        raise Seen("no answer to a client while others are idle, below the limit: "
-                   f"{error or type(error).__name__}", "status 200") from error
     return client
 
 

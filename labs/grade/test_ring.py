@@ -2,7 +2,7 @@
 
 from labs.grade.client import Client
 from labs.grade.loops import ask, calls, kept, READS, SMALL, stopped, WAITS, WRITES
-from labs.grade.observe import PATIENCE, Seen, Trace
+from labs.grade.observe import PATIENCE, Seen, Trace, or_seen
 from labs.grade.test_works import LARGE
 
 
@@ -15,14 +15,11 @@ def test_gives_buffers_back(server, expect):
 def test_ends_connections(server, fresh_server):
     for _ in range(3):
         with Client(server.port, PATIENCE) as client:
-            try:
+            with or_seen(lambda error: f"no answer ({error})", "an answer"), \
+                    or_seen(str, "an answer, then a FIN", ConnectionResetError):
                 client.request("/hello", fields=("Connection: close",))
                 client.response()
                 ended = client.is_closed(PATIENCE)
-            except ConnectionResetError as error:
-                raise Seen(str(error), "an answer, then a FIN") from error
-            except OSError as error:
-                raise Seen(f"no answer ({error})", "an answer") from error
             if not ended:
                 raise Seen(f"a connection is still open {PATIENCE:g} s after its last answer, with "
                            "\"Connection: close\"", "its end, a FIN")
@@ -36,14 +33,12 @@ def loses_nothing(server):
     received = 0
     with Client(server.port, PATIENCE, SMALL) as client:
         client.request("/large")
-        try:
+        with or_seen(lambda error: f"the last answer was cut off after {received} bytes, because "
+                     f"its client went on sending ({error})",
+                     f"all {LARGE} bytes: FIN, then LINGER"):
             while data := client.sock.recv(SMALL):
                 received += len(data)
                 client.request("/hello")
-        except OSError as error:
-            raise Seen(f"the last answer was cut off after {received} bytes, "
-                       f"because its client went on sending ({error})",
-                       f"all {LARGE} bytes: FIN, then LINGER") from error
     if received < LARGE:
         raise Seen(f"{received} bytes of the last answer", f"{LARGE} bytes")
 
@@ -55,11 +50,9 @@ def test_few_system_calls(server, expect):
             with stopped(server):
                 for client in clients:
                     client.request("/hello")
-            for client in clients:
-                try:
+            with or_seen(lambda error: f"an answer is missing ({error})", f"{number} answers"):
+                for client in clients:
                     client.response()
-                except OSError as error:
-                    raise Seen(f"an answer is missing ({error})", f"{number} answers") from error
             trace.detach()
         made = sum(1 for _ in calls(trace))
         if made > expect["most"]:

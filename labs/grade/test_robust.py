@@ -11,7 +11,7 @@ import time
 
 from labs.grade.client import Client, ask_guestbook, get
 from labs.grade.observe import (
-    PATIENCE, Seen, Trace, alive, descriptors, listening_sockets, threads, wait_until)
+    PATIENCE, Seen, Trace, alive, descriptors, listening_sockets, or_seen, threads, wait_until)
 from labs.grade.sandbox import LIMITS
 from labs.grade.test_works import LARGE
 
@@ -53,12 +53,8 @@ def start_large(port):
 def finish_large(client):
     """Raise Seen unless the rest of /large comes."""
     client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LARGE)
-    try:
+    with client, or_seen(lambda error: f"an answer was cut off: {error}", f"all {LARGE} bytes"):
         length = len(client.response().body)
-    except OSError as error:
-        raise Seen(f"an answer was cut off: {error}", f"all {LARGE} bytes") from error
-    finally:
-        client.close()
     if length != LARGE:
         raise Seen(f"{length} bytes", f"{LARGE} bytes")
 
@@ -87,11 +83,9 @@ def test_survives_a_slow_client(server, expect):
         slow.send(b"GET /echo?value=sl")
         other.request("/hello")
         if expect.get("others", False):
-            try:
+            with or_seen(lambda _: "another client got no answer while one had sent half a request",
+                         "an answer", TimeoutError):
                 other.response()
-            except TimeoutError as error:
-                raise Seen("another client got no answer while one had sent "
-                           "half a request", "an answer") from error
         slow.send(b"ow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         if b"slow" not in slow.response().body:
             raise Seen("a wrong answer to a request in two pieces", "its own")
@@ -247,12 +241,10 @@ def test_survives_a_descriptor_limit(server):
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 limit_descriptors(pid)
-        for client in clients:
-            try:
+        with or_seen(lambda error: "a client that had waited got no answer when there were "
+                     f"descriptors again: {error}", "an answer"):
+            for client in clients:
                 client.response()
-            except OSError as error:
-                raise Seen("a client that had waited got no answer when "
-                           f"there were descriptors again: {error}", "an answer") from error
     expect_hello(server, "after it had run out of descriptors")
 
 
