@@ -138,11 +138,21 @@ def per_request(booted, cells):
         for cell, windows in zip(cells, booted.cells, strict=True)}
 
 
+def each(programs, one):
+    """Return {name of a Program: what one(program) returns, if it is not None}, as many at a time
+    as there are cores. A process for each request takes longest, so that comes first."""
+    ordered = sorted(programs, key=lambda program: "forking" not in program.name)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        found = dict(zip([program.name for program in ordered], pool.map(one, ordered)))
+    return {program.name: found[program.name] for program in programs
+            if found[program.name] is not None}
+
+
 def count_all(bench, cells, done, why=False, failed=None, **windows):
-    """Return {name of a Program: {name of a cell: Counted}}, with a machine for each program and as
-    many at a time as there are cores; `cells` are for all, or {name of a Program: cells}.
-    done(program) is called after each. Raises MachineError; if `failed` is a dict, a program whose
-    machine does not do its work is left out of the result, and {its name: why} is there."""
+    """Return {name of a Program: {name of a cell: Counted}}, with a machine for each program;
+    `cells` are for all, or {name of a Program: cells}. done(program) is called after each. Raises
+    MachineError; if `failed` is a dict, a program whose machine does not do its work is left out,
+    and {its name: why} is there."""
     if why:
         bench.kernel()      # once, not in each of the threads
 
@@ -156,10 +166,4 @@ def count_all(bench, cells, done, why=False, failed=None, **windows):
             failed[program.name], counted = str(error), None
         done(program)
         return counted
-    # A process for each request takes longest, so that comes first.
-    ordered = sorted(bench.programs, key=lambda program: "forking" not in program.name)
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        counted = dict(zip([program.name for program in ordered], pool.map(one, ordered),
-                           strict=True))
-    return {program.name: counted[program.name] for program in bench.programs
-            if counted[program.name] is not None}
+    return each(bench.programs, one)

@@ -5,14 +5,12 @@
         print(*curves.table(bench.programs, curve, costs), sep="\n")
 """
 
-import os
 import statistics
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tools.exact import cells as all_cells, machine, parts
+from tools.exact import cells as all_cells, count, machine, parts
 from tools.kit import servers
 
 GROWN = 3           # parts that are named
@@ -93,12 +91,8 @@ def count_all(bench, curve, done, failed):
             except machine.MachineError as error:
                 failed[program.title, tuple(sizes)] = str(error)
         done(program)
-        return counted
-    programs = [program for program in bench.programs if program.name in curve.servers]
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        counted = dict(zip([program.name for program in programs], pool.map(one, programs),
-                           strict=True))
-    return {name: by_size for name, by_size in counted.items() if by_size}
+        return counted or None
+    return count.each([program for program in bench.programs if program.name in curve.servers], one)
 
 
 def slope(costs):
