@@ -218,14 +218,6 @@ def test_limits(values, limit, evidence):
     assert "httperf" not in why
 
 
-def test_a_core_is_full_or_not_or_nobody_knows():
-    """Rates are compared, and a limit is drawn, only where the answer is True."""
-    assert bottleneck.core_was_limit({"server_busy": bottleneck.WHOLE_CORE}) is True
-    assert bottleneck.core_was_limit({"server_busy": bottleneck.WHOLE_CORE - 0.1}) is False
-    assert bottleneck.core_was_limit({"server_busy": None}) is None
-    assert bottleneck.core_was_limit({}) is None
-
-
 def test_a_column_without_a_figure_is_left_out():
     """The names of the rows stay."""
     made = table.Table("Costs", ["server", "CPU us", "can do/s"], [["07", 5, None], ["06", 0, ""]])

@@ -132,32 +132,18 @@ def test_a_disturbed_run_has_no_figure(name, failed, foreign, held, status, monk
     assert named == (made["cpu_us"] is None) == (made["rate"] is None) == (status == "disturbed")
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_progress_is_one_line(terminal, tmp_path, monkeypatch, capsys):
-    """On a terminal it is written again in its place, and is narrower than the terminal; elsewhere
-    there is one for the experiment. Each cell is a line of the log."""
-    monkeypatch.setattr(progress.sys.stdout, "isatty", lambda: terminal, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
+def test_progress_in_a_log(tmp_path, monkeypatch, capsys):
+    """A line for the experiment, and one in half a minute. Each cell is a line of the run's file.
+    (tests/frame/test_check.py: what a terminal shows.)"""
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     stages = plan.make(config.parse([], {"EXPERIMENT": "redirect", "SEED": "1"}), MACHINE, False)
     with live.View(plan.total(stages), stages, tmp_path) as view:
         view.stage(stages[0])
         for cell in stages[0].cells:
-            view.begin(f"redirect {cell.server.name} 100: round 1 " + "x" * 90)
+            view.begin(f"redirect {cell.server.name} 100: round 1")
+            now[0] += 14
             view.cell(row(experiment="redirect", cpu_us=9.0, server=cell.server.name), 0.65)
-    shown = capsys.readouterr().out
-    assert shown.count("\n") == (not terminal) and shown.count("\r") >= 8 * terminal
-    assert all(len(part) < 80 for part in shown.replace("\x1b[K", "").split("\r"))
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == 1 + 7 * 14 // 42 and "left  redirect" in shown[0]
     assert len((tmp_path / live.LOG).read_text().splitlines()) == 7
-    assert "left  redirect" in shown
-
-
-def test_half_a_minute(tmp_path, monkeypatch, capsys):
-    """Where it is no terminal, that is how often a line comes within an experiment."""
-    now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    stages = plan.make(config.parse([], {"EXPERIMENT": "redirect", "SEED": "1"}), MACHINE, False)
-    with live.View(60, stages, os.fspath(tmp_path)) as view:
-        view.stage(stages[0])
-        for now[0] in range(1, 100):
-            view.begin("redirect")
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 99 // 30

@@ -38,12 +38,6 @@ def test_arrivals_are_as_many_a_second_as_was_asked():
     assert deviation == pytest.approx(mean, rel=0.05)
 
 
-def test_a_queue_with_one_server():
-    """Two short ones behind a slow one that came at 1.0 and takes 0.5; the third meets nobody."""
-    came = [(1.0, True), (1.1, False), (1.2, False), (3.0, False)]
-    assert arrivals.queue_of_one(came, 0.1, 0.5) == pytest.approx([0.5, 0.5, 0.1])
-
-
 def test_a_queue_waits_as_long_as_the_formula_of_m_g_1_says():
     """Pollaczek and Khinchine: lambda E(S^2) / (2 (1 - rho))."""
     came = arrivals.schedule(job(connections=400_000))
@@ -67,12 +61,6 @@ def test_what_is_predicted_has_also_what_surrounds_the_server():
         asked[number] = (*asked[number][:2], took)
     assert arrivals.predicted(asked)["mean"] == pytest.approx(expected / 1e3, rel=0.01)
     assert not arrivals.predicted([(0.0, False, None)])
-
-
-@pytest.mark.parametrize("percent, value", [(50, 5), (99, 10), (100, 10), (10, 1), (1, 1)])
-def test_a_percentile_is_a_value_that_was_seen(percent, value):
-    assert arrivals.percentile(list(range(1, 11)), percent) == value
-    assert arrivals.percentile([], percent) is None
 
 
 def report(took, late=0):
