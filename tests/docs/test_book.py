@@ -319,7 +319,7 @@ def test_pictures_have_words_and_links_lead_somewhere(book):
     assert not broken
 
 
-@pytest.mark.parametrize("page", ["index", "tutorial/07_epoll", "source/06-07"])
+@pytest.mark.parametrize("page", ["tutorial/07_epoll", "source/06-07"])
 def test_sidebar_has_the_source_the_simulator_and_the_slides(book, page):
     """From each kind of page, the links lead there; in the source, that is marked."""
     html = (book / f"{page}.html").read_text()

@@ -21,24 +21,21 @@ return {pictures: boxes("article picture img").map(inside),
   over: document.documentElement.scrollWidth - document.documentElement.clientWidth};"""
 
 
-def show(browser, book, width, height, theme):
+def show(browser, book, width, height):
     """Open the first page; return what SEEN says."""
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
         "width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
-        {"name": "prefers-color-scheme", "value": theme}]})
     browser.get((book / "index.html").as_uri())
     return browser.execute_script(SEEN)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_first_screen_has_a_picture_and_three_doors(browser, book, theme):
+def test_the_first_screen_has_a_picture_and_three_doors(browser, book):
     """On a laptop, and nothing else; on a telephone the doors stand below each other."""
-    seen = show(browser, book, 1280, 800, theme)
+    seen = show(browser, book, 1280, 800)
     assert seen["pictures"] == [True] and seen["narrow"] == [False]
     assert len(seen["doors"]) == 3 and seen["whole"] == [True] * 3 and seen["columns"] == 3
     assert seen["later"] and not any(seen["later"])
-    seen = show(browser, book, 400, 900, theme)
+    seen = show(browser, book, 400, 900)
     assert seen["over"] <= 0 and seen["columns"] == 1 and seen["narrow"] == [True]
 
 
