@@ -1,4 +1,4 @@
-"""Redis in every state but a good one. What Redis' absence alone does is in
+"""Redis in every state but a good one. Redis absent or frozen is in
 tests/blackbox/test_redis.py."""
 
 import re
@@ -98,32 +98,6 @@ def test_a_password_that_we_do_not_know(launch, own_redis):
         own_redis("CONFIG", "SET", "requirepass", "secret")
         slowest = away(server)
         own_redis("CONFIG", "SET", "requirepass", "")
-        return max(slowest, recovery(server))
-
-    expect_below(1 + SLACK, away_and_back)
-
-
-def test_frozen_and_thawed(launch, own_redis):
-    server = launch(redis=own_redis.address)
-    recovery(server)
-
-    def away_and_back():
-        own_redis.freeze()
-        slowest = away(server)
-        own_redis.thaw()
-        return max(slowest, recovery(server))
-
-    expect_below(1 + SLACK, away_and_back)
-
-
-def test_stopped_and_started(launch, own_redis):
-    server = launch(redis=own_redis.address)
-    recovery(server)
-
-    def away_and_back():
-        own_redis.stop()
-        slowest = away(server)
-        own_redis.start()
         return max(slowest, recovery(server))
 
     expect_below(1 + SLACK, away_and_back)

@@ -92,14 +92,14 @@ def recovery(server):
     """
     began = time.monotonic()
     took, pages = 0.0, 0
-    while pages < 60:
+    while pages < 20:
         if server.request("/guestbook").status == 200:
             took = took if pages else time.monotonic() - began
             pages += 1
         else:
             pages = 0
         assert time.monotonic() - began < DEADLINE, "Redis is not found again"
-        time.sleep(0.01)
+        time.sleep(0.03)
     return took
 
 
