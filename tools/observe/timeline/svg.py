@@ -50,9 +50,10 @@ def whole(title, parts, caption, y):
         f"height='{height}' font-family='system-ui,sans-serif' role='img'>",
         f"<title>{escape(title)}</title>", patterns(),
         f"<rect width='100%' height='100%' fill='{GROUND}'/>",
-        f"<text x='16' y='24' font-size='16' font-weight='600' fill='{TEXT}'>{escape(title)}</text>",
-        *parts, *(f"<text x='16' y='{y + LINE * i}' font-size='{SMALL}' fill='{QUIET}'>"
-                  f"{escape(line)}</text>" for i, line in enumerate(caption)), "</svg>\n"])
+        f"<text x='16' y='24' font-size='16' font-weight='600' fill='{TEXT}'>"
+        f"{escape(title)}</text>", *parts, *(
+            f"<text x='16' y='{y + LINE * i}' font-size='{SMALL}' fill='{QUIET}'>"
+            f"{escape(line)}</text>" for i, line in enumerate(caption)), "</svg>\n"])
 
 
 def name_line(timeline, said, y):
