@@ -6,6 +6,7 @@ grades.csv and summary.html.
 
 import csv
 import hashlib
+import io
 import json
 import os
 import stat
@@ -80,7 +81,7 @@ def write(folder, record):
 def replace(path, text):
     """Write a file in one step: a reader, and a power failure, see the old or the new one."""
     new = path.with_name(".new")
-    new.write_text(text, encoding="utf-8", errors="backslashreplace")
+    new.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
     os.replace(new, path)
 
 
@@ -126,10 +127,9 @@ def table(lab, records):
 def write_table(lab, records, path):
     """Write grades.csv, in the order of the records."""
     head, rows = table(lab, records)
-    new = path.with_name(".new")
-    with open(new, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([head, *rows])
-    os.replace(new, path)
+    text = io.StringIO()
+    csv.writer(text).writerows([head, *rows])
+    replace(path, text.getvalue())
 
 
 def changes(before, after):
