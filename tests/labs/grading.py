@@ -30,10 +30,10 @@ class Graded:
         self.tmp = folder / "tmp"
         self.tmp.mkdir()
         file = folder / "result.json"
-        with subprocess.Popen([sys.executable, "-m", "labs.grade", lab, str(submission),
-                               "--result", str(file), *options], cwd=top, text=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, errors="replace",
+        words = ["-m", "labs.grade", lab, str(submission), "--result", str(file), *options]
+        with subprocess.Popen(
+                [sys.executable, *words], cwd=top, text=True, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
                 env={**os.environ, "TMPDIR": str(self.tmp)}) as process:
             network = own_network(process)
             try:

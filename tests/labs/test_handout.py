@@ -45,7 +45,7 @@ def secrets():
     for folder in labs.all_folders():
         lab = labs.read(folder)
         given = squeezed("".join(starter.whole(lab, path.name)
-            for path in lab.starter.glob("*.[ch]")))
+                                 for path in lab.starter.glob("*.[ch]")))
         for path in lab.solution.glob("*.c"):
             for body in FUNCTION.findall(path.read_text()):
                 if squeezed(body) not in given and len(squeezed(body)) > 60:
