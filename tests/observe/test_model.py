@@ -62,7 +62,7 @@ def test_one_queue_and_a_delay_agree_with_exact_analysis():
         assert rate(clients=clients, redis_ms=1) == pytest.approx(exact, rel=0.06)
 
 
-@pytest.mark.parametrize("clients", (2, 8, 10, 12, 20, 100))
+@pytest.mark.parametrize("clients", (2, 10, 100))
 def test_several_cores_agree_with_exact_analysis(clients):
     """M/M/8//N: eight cores that take 200 us, and a load tool that is never a queue (40 us).
     The approximation stays within 6 %. The one thread of 06 uses one core."""
@@ -108,7 +108,7 @@ def test_a_kept_connection_is_closed_when_others_wait(server):
     assert rate("epoll", **kept) > 90_000
 
 
-@pytest.mark.parametrize("cores", (1, 2, 3, 8, 16))
+@pytest.mark.parametrize("cores", (1, 3, 16))
 def test_the_thread_that_makes_workers_waits_for_a_core(cores):
     """02: half of what a process costs is its parent's. With k workers on the cores, the parent
     runs while k is less than the number of cores: a birth and death process whose states have
