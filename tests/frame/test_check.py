@@ -1,6 +1,7 @@
 """scripts/check.py: what did not pass must not be lost."""
 
 import os
+import re
 import select
 import shutil
 import signal
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import check, counts, suites
+from scripts import check, counts, own_path, suites
 from scripts.counts import Count
 from scripts.suites import TOP
 from tools.kit import progress
@@ -49,11 +50,8 @@ def test_what_a_program_printed_is_counted_and_its_status_too(text, status, coun
     assert counts.judge(counts.count(text), status) == counted
 
 
-def test_a_suite_that_crashes_has_failed():
+def test_a_suite_that_crashes_or_cannot_start_has_failed():
     assert result_of(suite("sh -c 'echo 5 passed, 0 failed; kill -SEGV $$'"))[0] == Count(5, 1)
-
-
-def test_a_suite_that_cannot_start_has_failed():
     counted, _, why = result_of(suite("/no/such/program"))
     assert counted == Count(0, 1) and "/no/such/program" in why
 
@@ -93,8 +91,9 @@ HANGS = "def test_hangs(): signal.pause()\n"
 
 
 @pytest.mark.parametrize("text, workers, counted", [
-    (FLAKY, 1, Count(1, 1)), (FLAKY + FIXTURE, 1, Count(1, 2, 1)), ("syntax error", 1, Count(0, 1)),
-    (FLAKY + CRASH, 1, Count(0, 1)), (FLAKY + CRASH, 2, Count(1, 2)), (FLAKY + HANGS, 2, Count(1, 2))])
+    (FLAKY + FIXTURE, 1, Count(1, 2, 1)), ("syntax error", 1, Count(0, 1)),
+    (FLAKY + CRASH, 2, Count(1, 2)), (FLAKY + HANGS, 2, Count(1, 2))],
+    ids=["flaky", "syntax", "crash", "hangs"])
 def test_a_test_that_does_not_pass_at_once_has_failed(tmp_path, monkeypatch, text, workers, counted):
     monkeypatch.setattr(suites, "TEST_LIMIT", 1)
     monkeypatch.setenv("CI", "true")    # there too
@@ -108,7 +107,7 @@ def words(name):
     return " ".join(suites.commands(suites.read()[name], ["make"])[0])
 
 
-@pytest.mark.parametrize("name", ["blackbox", "blackbox-asan", "blackbox-tsan"])
+@pytest.mark.parametrize("name", ["blackbox", "blackbox-tsan", "faults"])
 def test_what_the_servers_share_is_sampled_unless_the_user_asks_for_more(monkeypatch, name):
     assert "--sample" in words(name)
     monkeypatch.setitem(suites.SETTING, "SERVERS", "threaded poll")
@@ -118,28 +117,16 @@ def test_what_the_servers_share_is_sampled_unless_the_user_asks_for_more(monkeyp
     assert "--sample" not in words(name)
 
 
-def test_faults_are_sampled_where_all_seven_share_the_code(monkeypatch):
-    """With FULL=1, each server has each fault."""
-    assert "--sample shared" in words("faults")
-    monkeypatch.setattr(suites, "FULL", True)
-    assert "--sample" not in words("faults")
-
-
-def test_the_quick_suite_has_a_server_of_each_kind(monkeypatch):
-    assert "--servers prethreaded,epoll" in words("quick") and "not slow" in words("quick")
-    monkeypatch.setitem(suites.SETTING, "SERVERS", "epoll")
-    assert "--servers epoll" in words("quick")
-
-
 @pytest.mark.parametrize("servers, samples", [
     ("iterative,forking,preforking,threaded,prethreaded,poll,epoll", ["protocol", "shared"]),
-    ("threaded,prethreaded", ["shared"]), ("poll", ["protocol"])])
+    ("threaded,prethreaded", ["shared"])])
 def test_no_case_is_left_out_by_a_sample(tmp_path, servers, samples):
     """Each runs on one server of each driver that is there, and each server has its share."""
     def ids(*more):
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "--collect-only", "tests/blackbox",
-             "-o", f"cache_dir={tmp_path}", "--servers", servers, *more],
+            [sys.executable, "-m", "pytest", "-q", "--collect-only", "-o", f"cache_dir={tmp_path}",
+             *(f"tests/blackbox/test_{name}.py" for name in ("static", "timeouts")),
+             "--servers", servers, *more],
             cwd=TOP, stdout=subprocess.PIPE, text=True, check=True)
         return [line for line in done.stdout.splitlines() if "::" in line]
 
@@ -230,12 +217,6 @@ def test_two_lines_take_as_long_as_the_longer_one(monkeypatch, capsys):
     assert "about 3 minutes on 8 cores; longer, because other programs" in capsys.readouterr().out
 
 
-def test_every_suite_of_make_check_says_how_long_it_takes():
-    known = suites.read()
-    assert not [name for name in known if "seconds" not in known[name]
-                and not known[name].get("rare")]
-
-
 @pytest.mark.parametrize("terminal", [True, False])
 def test_one_line_of_progress(monkeypatch, capsys, terminal):
     """On a terminal it alone is seen, and what failed; it is narrower than the terminal. In a
@@ -306,9 +287,12 @@ def test_what_is_not_wanted_is_not_looked_for(monkeypatch):
     assert asked == ["unit"]
 
 
-def test_every_suite_says_what_it_needs():
+def test_every_suite_says_what_it_needs_and_make_check_how_long_it_takes():
     """A group of packages.txt has its name; deps.sh ends with 2 for another one."""
-    suites.missing([name for name in suites.read() if not name.startswith("build")])
+    groups = re.findall(r"^([\w-]+) +=", own_path.TABLE.read_text("utf-8"), re.M)
+    for name, one in suites.read().items():
+        assert name in groups or suites.is_build(name)
+        assert "seconds" in one or one.get("rare"), name
     with pytest.raises(subprocess.CalledProcessError):
         suites.missing(["nonsense"])
 
