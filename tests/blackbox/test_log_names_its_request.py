@@ -13,7 +13,7 @@ from tests.support.access_log import fields, log_lines
 from tests.support.client import build, chunked
 from tests.support.guest import URLENCODED, form
 
-pytestmark = pytest.mark.shared
+pytestmark = pytest.mark.protocol
 
 INNOCENT = "POST /x?innocent HTTP/1.1"
 ATTACK = "GET /echo?value=attack HTTP/1.1"
@@ -53,49 +53,38 @@ def test_half_a_request_does_not_take_the_line_of_the_one_before(logged, framing
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", ["/echo?value=attack", "/guestbook"])
-def test_a_time_out_names_the_request_that_was_late(logged, first):
+def test_a_time_out_names_the_request_that_was_late(logged):
     """Or "-", if its request line had not arrived."""
     server, lines = logged("--request-timeout", "0.3")
     late = build("/x?innocent", "POST", [("Content-Length", "9")], b"half")
-    with server.connect() as connection:
-        connection.send(build(first) + late)
-        assert connection.read_response().status == 200
-        assert connection.read_response().status == 408
-        connection.expect_closed()
-    with server.connect() as connection:
-        connection.send(build(first) + late[:40])
-        assert connection.read_response().status == 200
-        assert connection.read_response().status == 408
-        connection.expect_closed()
-    with server.connect() as connection:
-        connection.send(build(first) + late[:9])
-        assert connection.read_response().status == 200
-        assert connection.read_response().status == 408
-        connection.expect_closed()
-    request = f"GET {first} HTTP/1.1"
-    assert [line[:2] for line in lines(6)] == [
-        (request, 200), (INNOCENT, 408), (request, 200), (INNOCENT, 408),
-        (request, 200), ("-", 408)]
+    expected = []
+    for first, rest, line in [("/echo?value=attack", late, INNOCENT),
+                              ("/guestbook", late[:40], INNOCENT), ("/guestbook", late[:9], "-")]:
+        with server.connect() as connection:
+            connection.send(build(first) + rest)
+            assert connection.read_response().status == 200
+            assert connection.read_response().status == 408
+            connection.expect_closed()
+        expected += [(f"GET {first} HTTP/1.1", 200), (line, 408)]
+        assert [one[:2] for one in lines(len(expected))] == expected
 
 
-@pytest.mark.parametrize("bad, line", [
-    (b"G@T /innocent HTTP/1.1\r\n\r\n", "-"),
-    (b"GET /innocent HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n",
-     "GET /innocent HTTP/1.1"),
-    (b"POST /innocent HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-     b"zz\r\n", "POST /innocent HTTP/1.1"),
-    (b"POST /innocent HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n"
-     + 3000 * b"x", "POST /innocent HTTP/1.1")],
-    ids=["line", "field", "chunk", "too large"])
-def test_a_refusal_names_the_request_that_was_refused(logged, bad, line):
+def test_a_refusal_names_the_request_that_was_refused(logged):
     server, lines = logged()
-    with server.connect() as connection:
-        connection.send(build("/echo?value=attack") + bad)
-        connection.read_response()
-        status = connection.read_response().status
-        connection.expect_closed()
-    assert [one[:2] for one in lines(2)] == [(ATTACK, 200), (line, status)]
+    expected = []
+    for bad, line in [
+            (b"G@T /innocent HTTP/1.1\r\n\r\n", "-"),
+            (b"GET /innocent HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n", "GET /innocent HTTP/1.1"),
+            (b"POST /innocent HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+             b"zz\r\n", "POST /innocent HTTP/1.1"),
+            (b"POST /innocent HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n"
+             + 3000 * b"x", "POST /innocent HTTP/1.1")]:
+        with server.connect() as connection:
+            connection.send(build("/echo?value=attack") + bad)
+            connection.read_response()
+            expected += [(ATTACK, 200), (line, connection.read_response().status)]
+            connection.expect_closed()
+        assert [one[:2] for one in lines(len(expected))] == expected
 
 
 def requests(generator, count):

@@ -18,15 +18,6 @@ SILENCE = 0.3           # seconds in which something wrong could happen
 
 # Several clients
 
-@pytest.mark.only(*TOGETHER)
-def test_a_client_that_is_stuck_delays_no_other(launch):
-    server = launch()
-    with half(server) as stuck:
-        for _ in range(3):
-            assert server.request("/answer").body == b"42"
-        complete(stuck)
-
-
 @pytest.mark.only(*ONE_AT_A_TIME)
 def test_clients_are_served_one_after_the_other(launch, server_name):
     """The second client is not refused: it waits until the first is done."""
@@ -59,7 +50,7 @@ def test_each_client_gets_its_own_answer(server):
 
 def test_a_slow_reader_of_a_large_file(launch, own_site, server_name):
     """It gets every byte, however long it takes; other clients do not wait."""
-    content = os.urandom(1 << 20) * 16
+    content = os.urandom(1 << 20) * 8
     own_site.write("large.bin", content)
     server = launch(root=own_site.root)
     with server.connect(receive_buffer=8192) as reader:

@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-from tests.support.client import Closed, build
-from tests.support.halves import complete, half
+from tests.support.client import build
+from tests.support.halves import half
 from tests.support.processes import (DEADLINE, children, expect_below, is_stopped,
                                      session_members, wait_for, zombies)
 from tools.kit import procfs
@@ -34,29 +34,22 @@ def pool(launch, server_name):
     return start
 
 
-STUCK = {
-    "silent": b"",
-    "in a head": build("/answer")[:-2],
-    "in a body": build("/guestbook", "POST", body=b"name=a&remark=b")[:-1],
-    "in a second head": build("/answer") + build("/answer")[:-2],
-    "idle": build("/answer"),
-    "in a large answer": build("/large.bin"),
-    "in many answers": build("/large.bin") * 3,
-}
+# Clients that say nothing, that are in a head, a body or a second head, that are idle, and
+# that do not read.
+STUCK = [b"", build("/answer")[:-2], build("/guestbook", "POST", body=b"name=a&remark=b")[:-1],
+         build("/answer") + build("/answer")[:-2], build("/answer"), build("/large.bin") * 3]
 
 
 @pytest.mark.only(*POOLS)
-@pytest.mark.parametrize("data", STUCK.values(), ids=STUCK)
-def test_a_worker_that_waits_for_its_client_delays_no_other(pool, own_site,
-                                                            data):
+def test_a_worker_that_waits_for_its_client_delays_no_other(pool, own_site):
     own_site.write("large.bin", os.urandom(1 << 20) * 16)
     server = pool(root=own_site.root)
-    with server.connect(receive_buffer=8192) as stuck:
-        if data:
+    for data in STUCK:
+        with server.connect(receive_buffer=8192) as stuck:
             stuck.send(data)
             server.wait_until_read(stuck)
-        for _ in range(5):
-            assert server.request("/answer").body == b"42"
+            for _ in range(5):
+                assert server.request("/answer").body == b"42", data
 
 
 @pytest.mark.only(*POOLS)
@@ -180,7 +173,7 @@ def test_first_in_first_out_under_a_crowd(pool, own_redis):
 
     def longest_part_of_the_run():
         load = subprocess.run(
-            ["ab", "-q", "-n", "6000", "-c", "300",
+            ["ab", "-q", "-n", "3000", "-c", "300",
              f"http://127.0.0.1:{server.address[1]}/guestbook"],
             capture_output=True, text=True, check=True, timeout=240).stdout
         run_s = float(re.search(r"Time taken for tests: +([\d.]+)", load)[1])
@@ -196,21 +189,6 @@ WORKERS = {"preforking": ["--workers", "3"], "epoll": ["--workers", "3"]}
 
 
 @pytest.mark.only(*WORKERS)
-def test_a_worker_that_dies_is_replaced(launch, server_name):
-    server = launch(*WORKERS[server_name])
-    wait_for(lambda: len(children(server.pid)) == 3, "three workers")
-    for _ in range(2):
-        before = set(children(server.pid))
-        victim = min(before)
-        os.kill(victim, signal.SIGKILL)
-        wait_for(lambda: len(set(children(server.pid)) - {victim}) == 3,
-                 "a new worker")
-        assert not zombies(server.pid)
-        for _ in range(10):
-            assert server.request("/answer").body == b"42"
-
-
-@pytest.mark.only(*WORKERS)
 def test_all_workers_that_die_together_are_replaced(launch, server_name):
     server = launch(*WORKERS[server_name])
     before = set(wait_for(lambda: len(children(server.pid)) == 3
@@ -219,22 +197,9 @@ def test_all_workers_that_die_together_are_replaced(launch, server_name):
         os.kill(victim, signal.SIGKILL)
     wait_for(lambda: len(set(children(server.pid)) - before) == 3,
              "three new workers")
+    assert not zombies(server.pid)
     for _ in range(10):
         assert server.request("/guestbook").status == 200
-
-
-@pytest.mark.only("forking")
-def test_a_child_that_dies_costs_only_its_own_client(launch):
-    server = launch()
-    with half(server) as victim:
-        [child] = children(server.pid)
-        with half(server) as other:
-            os.kill(child, signal.SIGKILL)
-            with pytest.raises(Closed):
-                victim.read_response()
-            complete(other)
-    wait_for(lambda: not children(server.pid) and not zombies(server.pid),
-             "the dead child to be reaped")
 
 
 @pytest.mark.only("preforking", "forking", "epoll")

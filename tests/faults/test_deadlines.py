@@ -11,7 +11,7 @@ from tests.support.crowd import Crowd
 from tests.support.guest import URLENCODED
 from tests.support.load import percentile
 from tests.support.procfs import is_held, is_served
-from tests.support.processes import DEADLINE, expect_below, wait_for
+from tests.support.processes import DEADLINE, expect_below
 from tests.support.scenarios import slow_clients
 from tests.support.servers import serving
 from tools.kit.servers import POOL, SEQUENTIAL, WORKER_EACH

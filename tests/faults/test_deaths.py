@@ -11,7 +11,7 @@ import pytest
 from tests.support.client import Closed, build
 from tests.support.load import Load
 from tests.support.procfs import cpu_seconds, owner
-from tests.support.processes import children, expect_below, wait_for
+from tests.support.processes import children, expect_below, wait_for, zombies
 from tests.support.scenarios import replacement
 
 # Promised: replaced within 100 ms. A sanitized server may add:
@@ -116,3 +116,4 @@ def test_children_that_crash_cost_their_own_clients(launch):
     load.stop()
     assert load.unanswered + len(load.faults) <= killed
     assert load.refused == 0
+    wait_for(lambda: not children(server.pid) and not zombies(server.pid), "all to be reaped")

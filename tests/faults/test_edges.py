@@ -1,5 +1,5 @@
-"""What surrounds a server: its standard descriptors, limits of the shell that started
-it, odd kernels, and process 1 of a container."""
+"""What surrounds a server: limits of the shell that started it, odd kernels, and process 1 of a
+container."""
 
 import contextlib
 import fcntl
@@ -12,48 +12,13 @@ import subprocess
 
 import pytest
 
-from tests.support.by_hand import answers, free_address, with_strace, without_redis
-from tests.support.client import Closed, Connection, build
+from tests.support.by_hand import answers, with_strace, without_redis
+from tests.support.client import Closed, build
 from tests.support.processes import (DEADLINE, children, end, session_members, spawn, wait_for,
                                      zombies)
 from tests.support.servers import READY, SMALL_POOL, Server, run
-from tools.kit import procfs
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-
-
-# Started with its standard descriptors closed
-
-def test_closed_standard_descriptors(executable, own_site):
-    """What it prints goes nowhere, and least of all to a client: without care the
-    first descriptors that the server opens would be 0, 1 and 2."""
-    address = free_address()
-    log = own_site.root / "logs/access.log"
-    log.parent.mkdir()
-    process = spawn(without_redis(executable, own_site, "-p", address[1],
-                            "--access-log", log),
-                    preexec_fn=lambda: os.closerange(0, 3))
-    try:
-        wait_for(lambda: answers(address), "the server")
-        for pid in session_members(process.pid):
-            try:
-                table = procfs.open_files(pid)
-            except FileNotFoundError:   # a child of 02 that has ended
-                assert pid != process.pid
-                continue
-            if pid != process.pid and not set(range(3)) <= set(table):
-                continue                # ... or that is ending
-            assert [table.get(i) for i in range(3)] == ["/dev/null"] * 3
-        with Connection(address) as connection:
-            assert connection.request("/answer").body == b"42"
-            log.parent.rename(own_site.root / "elsewhere")
-            os.kill(process.pid, signal.SIGHUP)     # a warning follows
-            for _ in range(3):
-                assert connection.request("/answer").body == b"42"
-        process.terminate()
-        assert process.wait(DEADLINE) == 0
-    finally:
-        end(process)
 
 
 # Limits of the shell that started it
@@ -85,6 +50,7 @@ def test_the_log_at_the_limit_of_file_sizes(launch, own_site):
     assert server.stop()[0] == 120
 
 
+@pytest.mark.shared
 def test_the_log_on_a_full_disk(launch):
     """The same, for as long as the disk is full."""
     server = launch("--access-log", "/dev/full")
@@ -94,6 +60,7 @@ def test_the_log_on_a_full_disk(launch):
     assert "No space left on device; lines are lost" in warning
 
 
+@pytest.mark.shared
 def test_a_cut_line_of_the_log_ends_before_the_next(launch, own_site):
     """The limit falls into a line. When there is room again, the next line has a
     line of its own."""
@@ -122,6 +89,7 @@ def test_a_cut_line_of_the_log_ends_before_the_next(launch, own_site):
 F_SETLEASE = 1024
 
 
+@pytest.mark.shared
 def test_a_leased_file_is_503_and_stops_nobody(launch, own_site):
     """Opening it would wait for its holder to give up the lease, up to
     /proc/sys/fs/lease-break-time seconds."""
@@ -143,6 +111,7 @@ def test_a_leased_file_is_503_and_stops_nobody(launch, own_site):
 
 # A file that is cut short while a worker has it open
 
+@pytest.mark.shared
 def test_a_file_that_is_cut_short_shows_in_its_answer(launch, own_site):
     """A worker trusts a file for half a second, and has sent its old length when
     it finds less. Then the connection ends, which tells the client (RFC 9112, 8);
@@ -200,6 +169,7 @@ def refusing(call, error, executable, *more, tracer=()):
 
 
 @with_strace
+@pytest.mark.shared
 @pytest.mark.parametrize("error", ["ENOSYS", "EPERM"])
 def test_a_kernel_without_openat2_is_named_at_the_start(executable, site, error):
     """Linux before 5.6, and a container that refuses what it does not know."""

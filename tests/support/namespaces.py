@@ -82,11 +82,6 @@ def network_of(pid):
             _check(_libc.setns(ours.fileno(), CLONE_NEWNET), "setns back")
 
 
-def seen_by(pid, path):
-    """Return the path under which we find what a process has at `path`."""
-    return type(path)(f"/proc/{pid}/root{path}")
-
-
 def execute_without_arguments(path):
     """Replace this process by a program with argv[0] == NULL. (Linux 5.18 and
     newer make it one empty argument.)"""
