@@ -75,19 +75,21 @@ def answer():
 # The client
 
 @pytest.mark.parametrize("data, method", [
-    (response("Content-Type: text/plain", body=b"42"), "GET"),
     (response(*HTML, body=b"<p>"), "GET"),
     (response("Content-Type: text/plain"), "HEAD"),
     (response(line="HTTP/1.1 204 No Content", length=False), "OPTIONS"),
-    (response('ETag: "x"', line="HTTP/1.1 304 Not Modified", length=False),
-     "GET"),
+    (response('ETag: "x"', line="HTTP/1.1 304 Not Modified", length=False), "GET"),
     (b"HTTP/1.1 100 Continue\r\n\r\n", "POST"),
-], ids=["text", "html", "head", "204", "304", "100"])
+], ids=["html", "head", "204", "304", "100"])
 def test_the_client_takes_good_answers(answer, data, method):
+    """And no byte after them."""
     connection = answer(data + data)
-    assert connection.read_response(method) == \
-        connection.read_response(method)
+    assert connection.read_response(method) == connection.read_response(method)
     connection.expect_closed()
+    connection = answer(data + data)
+    connection.read_response(method)
+    with pytest.raises(ProtocolError):
+        connection.expect_closed()
 
 
 TEXT = "Content-Type: text/plain"
@@ -125,53 +127,32 @@ def test_the_client_refuses_bad_answers(answer, fault):
         answer(BAD[fault]).read_response()
 
 
-# When a program closes a socket with unread input, the kernel resets the connection.
-
-@pytest.mark.parametrize("cut", [0, 20, -1], ids=["nothing", "head", "body"])
-def test_the_client_tells_a_reset_from_an_end(answer, cut):
-    """The fault says how much had arrived. A second read says the same."""
-    data = response(TEXT, body=b"42", date=None)[:cut]
+def test_the_client_tells_a_reset_from_an_end(answer):
+    """When a program closes a socket with unread input, the kernel resets the connection. The
+    fault says how much had arrived; a second read says the same."""
+    data = response(TEXT, body=b"42", date=None)[:20]
     connection = answer(data, reset=True)
     for _ in range(2):
-        with pytest.raises(Reset, match=f"^reset after {len(data)} bytes") as info:
+        with pytest.raises(Reset, match="^reset after 20 bytes") as info:
             connection.read_response()
-        assert data.endswith(info.value.unread)
-        assert info.value.begun == bool(data)
-
-
-def test_a_reset_after_a_whole_answer_is_no_close(answer):
-    connection = answer(response(TEXT, body=b"42"), reset=True)
-    assert connection.read_response().body == b"42"
-    with pytest.raises(Reset) as info:
-        connection.expect_closed()
-    assert not info.value.begun
+        assert info.value.begun and data.endswith(info.value.unread)
 
 
 def test_a_reset_that_sending_finds_is_not_forgotten(answer):
     """The kernel reports it only once, to the next call on the socket."""
     connection = answer(response(TEXT, body=b"42"), reset=True)
     assert not connection.send(build("/"))
-    assert not connection.send(build("/"))
     assert connection.read_response().body == b"42"
-    with pytest.raises(Reset):
+    with pytest.raises(Reset) as info:
         connection.expect_closed()
-
-
-def test_the_client_notices_a_second_answer(answer):
-    connection = answer(response(TEXT) * 2)
-    connection.read_response()
-    with pytest.raises(ProtocolError):
-        connection.expect_closed()
+    assert not info.value.begun
 
 
 def test_the_client_has_a_deadline():
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        with Connection(silent.getsockname(), deadline=0.1) as connection:
-            with pytest.raises(ProtocolError):
-                connection.read_response()
-            with pytest.raises(ProtocolError):
-                connection.expect_closed()
-
+    with socket.create_server(("127.0.0.1", 0)) as silent, \
+            Connection(silent.getsockname(), deadline=0.1) as connection:
+        with pytest.raises(ProtocolError):
+            connection.read_response()
 
 
 # The server's end
