@@ -108,8 +108,7 @@ def compare(settings):
 
 
 def run(words, command="run"):
-    """Measure what `words` and the environment ask for; return the exit
-    status. What goes wrong is a sentence."""
+    """Measure what `words` and the environment ask for; return the exit status."""
     try:
         process.end_on_signals()
         return compare(config.read(command, words, os.environ))

@@ -49,11 +49,9 @@ def page_name(path):
 
 
 def quote(path, name):
-    """Return what defines `name` in a C file, with the comment directly above:
-    a function, `struct NAME` or `enum NAME`. Raises SourceError.
-
-    It relies on `make format`: a definition begins at the left margin, and
-    its closing brace, too, stands there alone."""
+    """Return what defines `name` in a C file, with the comment directly above: a function, `struct
+    NAME` or `enum NAME`. Raises SourceError. It relies on `make format`: a definition begins at the
+    left margin, and its closing brace, too, stands there alone."""
     head = f"{name} " if " " in name else rf"[a-z][^\n;]*\b{name}\([^;{{}}]*"
     found = re.search(rf"(?:^/\*(?:(?!\*/).)*\*/\n)?^{head}\{{\n.*?^\}};?",
                       (TOP / path).read_text(encoding="utf-8"), re.M | re.S)

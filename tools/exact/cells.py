@@ -48,8 +48,7 @@ def among(names, known, setting):
 
 
 def chosen(names):
-    """Return the cells of a comma-separated list: "" means those of every day, "all" all of them.
-    Raises ValueError."""
+    """Return the cells of a list: "" are those of every day, "all" are all. Raises ValueError."""
     if names == "all":
         return list(CELLS.values())
     return among(names, CELLS, "EXPERIMENT") or [one for one in CELLS.values() if not one.more]

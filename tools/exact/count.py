@@ -103,8 +103,7 @@ class Bench:
         return parts.Kernel(kept.read_text(encoding="ascii").splitlines())
 
     def count(self, program, cells, why=False, **windows):
-        """Return {name of a cell: Counted} of a Program, for those of `cells` that it can be asked.
-        Raises MachineError."""
+        """Return {name of a cell: Counted} of those `cells` a Program can do; or MachineError."""
         cells = [cell for cell in cells if program.can(cell)]
         return self.count_plan(program, all_cells.plan(program, cells, **windows), cells, why)
 

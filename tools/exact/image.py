@@ -37,8 +37,7 @@ def build_servers(tree, source, out, further=()):
 
 
 def build_guest(tree, out):
-    """Build the guest's first process, and a library, into the folder `out`; return {path in the
-    archive: path}. Raises TreeError and OSError."""
+    """Build the guest's own programs into the folder `out`; return {path in the archive: path}."""
     tree.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror",
               "-static", "-o", "/out/init", "init.c", "load.c"], HERE / "guest", out)
     tree.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror",
@@ -47,8 +46,7 @@ def build_guest(tree, out):
 
 
 def build_plugin(qemu_version, out):
-    """Build the plugin for QEMU's version (a pair of numbers) with this machine's compiler; return
-    its path in the folder `out`. Raises TreeError."""
+    """Build the plugin for QEMU's version (two numbers) in `out`; return its path, or TreeError."""
     interface = 1 if qemu_version < (9, 0) else 2 if qemu_version < (9, 1) else 3
     path = out / "plugin.so"
     done = subprocess.run(

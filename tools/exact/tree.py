@@ -56,8 +56,7 @@ class Tree:
         return done.stdout
 
     def add(self, name, packages, say):
-        """Unpack further packages and what they need, once; `name` is what they are for. Return
-        {package: version}. Raises TreeError."""
+        """Unpack further packages, once; return {package: version}. Raises TreeError."""
         def make(folder):
             say(f"Unpacking {name} below build/exact/, once ...")
             return _versions(_install(folder, packages, self.root), packages)

@@ -27,9 +27,7 @@ FACTS = TOP / "build" / "fleet" / "facts.json"
 
 
 def install():
-    """Make the environment with Ansible, unless it is there.
-
-    Raises Mistake when it cannot be made."""
+    """Make the environment with Ansible, unless it is there. Raises Mistake."""
     reason = venv.make(str(VENV), [str(WANTED)], "Ansible")
     if reason:
         raise Mistake(f"Ansible cannot be installed: {reason}. This needs Python 3.11, "
@@ -60,9 +58,7 @@ def why_of(text):
 
 
 def changed_files():
-    """Return the number of tracked files that differ from the last commit.
-
-    Raises Mistake outside of a git checkout."""
+    """Return how many tracked files differ from the last commit. Raises Mistake without git."""
     done = subprocess.run(["git", "-C", TOP, "status", "--porcelain",
                            "--untracked-files=no"], capture_output=True, text=True,
                           check=False)

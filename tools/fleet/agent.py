@@ -69,10 +69,9 @@ def _send(kind, value):
 
 
 def ask(*question, tick=None):
-    """Return what the session answers to `question`, or raise what it says.
-
-    `tick()` is called while it waits; it returns when it wants to be called again
-    (seconds of time.monotonic). Raises Gone."""
+    """Return what the session answers to `question`, or raise what it says. `tick()` is called
+    while it waits; it returns when it wants to be called again (seconds of time.monotonic). Raises
+    Gone."""
     _send("asks", question)
     due = 0.0
     while not _line["in"].poll(min(LOOK, max(0.0, due))):

@@ -97,8 +97,7 @@ def together(found):
 # -------------------------------------------------------------- on a load host
 
 def generate(name, job, cores, begin):
-    """Run `job` with the tool `name` when the clock here shows `begin`. Return (load.Result,
-    how busy the cores were in per cent)."""
+    """Run `job` when the clock here shows `begin`; return (load.Result, per cent of cores busy)."""
     before = procfs.busy_times()
     time.sleep(max(0.0, begin - time.monotonic()))
     begun = time.monotonic()        # the wait, in which the cores idle, does not count

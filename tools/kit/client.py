@@ -56,10 +56,9 @@ def head(data):
 
 
 class Connection:
-    """A connection to `address`, (host, port): a context manager. `sock` is its socket.
-
-    All calls raise OSError (TimeoutError too) when the connection fails, ConnectionResetError
-    when the server resets it, and ConnectionError when it ends in the middle of an answer."""
+    """A connection to `address`, (host, port): a context manager. `sock` is its socket. All calls
+    raise OSError (TimeoutError too) when the connection fails, ConnectionResetError when the server
+    resets it, and ConnectionError when it ends in the middle of an answer."""
 
     def __init__(self, address, timeout=SECONDS, receive_buffer=None):
         self.sock = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)

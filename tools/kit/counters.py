@@ -25,10 +25,9 @@ class Worker:
 
 
 class Counters:
-    """The counters of one of the seven, a Worker for each.
-
-    Its workers share a piece of memory: 64 bytes, then 64 for each worker. Other programs
-    have none. `loop`: whether the server is an event loop."""
+    """The counters of one of the seven, a Worker for each. Its workers share a piece of memory: 64
+    bytes, then 64 for each worker. Other programs have none. `loop`: whether the server is an event
+    loop."""
 
     def __init__(self, pid):
         self._memory, self.loop = None, False
@@ -45,9 +44,8 @@ class Counters:
                 return
 
     def read(self):
-        """Return the Workers in the order of their numbers, or None when not known.
-
-        Workers that have counted nothing follow, up to the end of the last page of memory."""
+        """Return the Workers in the order of their numbers, or None when not known. Workers that
+        have counted nothing follow, up to the end of the last page of memory."""
         if self._memory is None:
             return None
         try:

@@ -59,8 +59,7 @@ def set_limits(limits):
 
 
 def problem():
-    """Return why this process cannot have a network of its own, or "". A
-    child tries it, so that nothing changes here."""
+    """Return why this process cannot have a network of its own, or "": a child tries it."""
     done = subprocess.run([sys.executable, __file__], stderr=subprocess.PIPE,
                           text=True, check=False)
     return done.stderr.strip().rpartition("\n")[2].removeprefix("OSError: ")

@@ -1,5 +1,4 @@
-"""A line of progress: written again in its place on a terminal, printed from time to time
-elsewhere."""
+"""A line of progress: on a terminal written again, elsewhere printed from time to time."""
 
 import shutil
 import sys

@@ -21,8 +21,7 @@ _swept = False
 
 @contextlib.contextmanager
 def folder(what):
-    """Yield the path of a new folder that only we may enter; `what` becomes part of its name.
-    It is removed after the block. Raises OSError."""
+    """Yield the path of a new folder, with `what` in its name; remove it after the block."""
     path = make(what)
     try:
         yield path

@@ -8,10 +8,9 @@ import time
 
 
 def frames(data):
-    """Return (lengths, rest): of the complete RESP messages in `data`.
-
-    Commands and replies have the same form. `rest`: how many bytes at the end belong to a message
-    that is not complete. Raises ValueError for bytes that are no RESP."""
+    """Return (lengths, rest): of the complete RESP messages in `data`. Commands and replies have
+    the same form. `rest`: how many bytes at the end belong to a message that is not complete.
+    Raises ValueError for bytes that are no RESP."""
     lengths, position = [], 0
     while (end := _frame(data, position)) is not None:
         lengths.append(end - position)
@@ -40,10 +39,9 @@ def _frame(data, position):
 
 
 class SlowRedis:
-    """Listens on `port`; passes commands on to Redis immediately.
-
-    Each reply leaves `delay` seconds after its command arrived. `delay` may
-    be changed while it runs. A context manager; it runs in threads."""
+    """Listens on `port`; passes commands on to Redis immediately. Each reply leaves `delay` seconds
+    after its command arrived. `delay` may be changed while it runs. A context manager; it runs in
+    threads."""
 
     def __init__(self, redis_port, delay):
         self.delay = delay

@@ -46,11 +46,9 @@ def dark(picture):
 
 
 def role_of(local, remote, ports, redis):
-    """Return the role of a TCP socket.
-
-    `local`, `remote`: (host, port), remote None for a listening socket;
-    `ports`: where the server listens; `redis`: set of ports of Redis. A
-    socket with another role gives the text "HOST:PORT" of its remote end."""
+    """Return the role of a TCP socket. `local`, `remote`: (host, port), remote None for a listening
+    socket; `ports`: where the server listens; `redis`: set of ports of Redis. A socket with another
+    role gives the text "HOST:PORT" of its remote end."""
     if remote is None:
         return LISTENER
     if remote[1] in redis:
@@ -61,10 +59,9 @@ def role_of(local, remote, ports, redis):
 
 
 def meaning(call, role, number=None, descriptors=1):
-    """Return the meaning of a blocked system call.
-
-    `call`: its name. `role`: of its descriptor (role_of(), "pipe", "file", or None when unknown).
-    `number`: of the client. `descriptors`: how many a poll waits for; 0 makes it a sleep."""
+    """Return the meaning of a blocked system call. `call`: its name. `role`: of its descriptor
+    (role_of(), "pipe", "file", or None when unknown). `number`: of the client. `descriptors`: how
+    many a poll waits for; 0 makes it a sleep."""
     if call in ACCEPT:
         return "idle", "accepting: waits for a new client"
     if call in RECEIVE or call in SEND or call == "connect":
@@ -97,9 +94,8 @@ def _transfer(call, role, number):
 
 
 def loop_meaning(owed, clients):
-    """Return the meaning of an event loop's wait.
-
-    `owed`: whether Redis owes it a reply; `clients`: how many are connected."""
+    """Return the meaning of an event loop's wait. `owed`: whether Redis owes it a reply; `clients`:
+    how many are connected."""
     some = f"{clients} client{'s' if clients != 1 else ''}"
     if owed:
         return "redis", f"waits for events: Redis and {some}" if clients \

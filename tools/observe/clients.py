@@ -39,10 +39,9 @@ def page(path):
 
 
 def burst(address, count, exchange, on_connect=lambda port: None, limit=30, pause=0.0):
-    """Let `count` clients ask together; return their Clients.
-
-    All connect at the same time; `on_connect` gets the port of each. Every second one asks
-    `pause` seconds later. After `limit` seconds those that have no answer give up."""
+    """Let `count` clients ask together; return their Clients. All connect at the same time;
+    `on_connect` gets the port of each. Every second one asks `pause` seconds later. After `limit`
+    seconds those that have no answer give up."""
     async def together():
         return await asyncio.gather(*(
             _one(number, address, exchange, on_connect, limit, pause * (number % 2))
@@ -80,10 +79,9 @@ async def ask(address, path, limit=30.0):
 
 
 async def trouble(kind, address, path, seconds):
-    """Be a client that makes the server wait, for `seconds`.
-
-    "normal": asks and reads; "again": the same, again and again. "half": sends half a request.
-    "silent": only connects. "slow": asks for `path` and reads 1 KiB every 100 ms."""
+    """Be a client that makes the server wait, for `seconds`. "normal": asks and reads; "again": the
+    same, again and again. "half": sends half a request. "silent": only connects. "slow": asks for
+    `path` and reads 1 KiB every 100 ms."""
     if kind == "again":
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:

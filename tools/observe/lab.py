@@ -20,9 +20,8 @@ class LabError(Exception):
 
 
 def folder_of(name):
-    """Return "05_prethreaded" for 05, 5, prethreaded or 05_prethreaded.
-
-    Any case will do. Raises LabError for a name that is none of these."""
+    """Return "05_prethreaded" for 05, 5, prethreaded or 05_prethreaded. Any case will do. Raises
+    LabError for a name that is none of these."""
     try:
         return servers.named(name).folder
     except KeyError:
@@ -42,9 +41,8 @@ def above_zero(kind, most=float("inf")):
 
 
 def executable_of(folder):
-    """Return the path of a server's executable. Raises LabError without it.
-
-    The environment variable FROM names another folder that it is in."""
+    """Return the path of a server's executable. Raises LabError without it. The environment
+    variable FROM names another folder that it is in."""
     path = TOP / os.environ.get("FROM", "") / folder.partition("_")[2]
     if not os.access(path, os.X_OK):
         raise LabError(f"{path.name} is not built yet; `make` builds it")
@@ -52,9 +50,8 @@ def executable_of(folder):
 
 
 class Redis(RedisServer):
-    """A private Redis: a context manager. `port`: where it listens.
-
-    `frozen`: whether freeze() has stopped it."""
+    """A private Redis: a context manager. `port`: where it listens. `frozen`: whether freeze() has
+    stopped it."""
 
     def __init__(self):
         super().__init__(os.sched_getaffinity(0))
@@ -78,18 +75,15 @@ class Redis(RedisServer):
 
 
 class Server:
-    """A server that we started: a context manager.
-
-    `pid`: its first process; `address`: (host, port), from the line that
-    says "listening on http://HOST:PORT/"; `warm`: ports of clients that came before. It
-    runs in a session of its own, so Ctrl-C does not reach it, and ends with us."""
+    """A server that we started: a context manager. `pid`: its first process; `address`: (host,
+    port), from the line that says "listening on http://HOST:PORT/"; `warm`: ports of clients that
+    came before. It runs in a session of its own, so Ctrl-C does not reach it, and ends with us."""
 
     warm = ()
 
     def __init__(self, command, before=()):
-        """`before`: words such as strace's, in front of the command.
-
-        Raises LabError when it does not start."""
+        """`before`: words such as strace's, in front of the command. Raises LabError when it does
+        not start."""
         for word in (*before[:1], command[0]):
             if not shutil.which(word):
                 raise LabError(f"{word} is missing; scripts/deps.sh observe fetches it")
@@ -136,17 +130,15 @@ class Server:
 
 
 def start(folder, redis_port, *options, before=()):
-    """Start one of the seven on a free port; return the Server.
-
-    A pool has four workers, unless `options` say otherwise."""
+    """Start one of the seven on a free port; return the Server. A pool has four workers, unless
+    `options` say otherwise."""
     return Server([executable_of(folder), "--port", "0", "--redis",
                    f"127.0.0.1:{redis_port}", *POOL.get(folder, ()), *options], before)
 
 
 def site(folder):
-    """Make a copy of the site with a file /large in it; return its path.
-
-    A client that reads it slowly makes the server wait: no socket's buffer can take it all."""
+    """Make a copy of the site with a file /large in it; return its path. A client that reads it
+    slowly makes the server wait: no socket's buffer can take it all."""
     for name in ("public", "templates"):
         shutil.copytree(TOP / name, Path(folder) / name)
     with open(Path(folder) / "public" / "large", "wb") as file:

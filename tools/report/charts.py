@@ -41,8 +41,7 @@ CONFIG = {
 
 
 def draw(summary, folder):
-    """Write the charts of a summary into `folder`; return [{"experiment", "variant", "title",
-    "file"}, ...]."""
+    """Write the charts into `folder`; return [{"experiment", "variant", "title", "file"}]."""
     made = []
     for experiment in summary["experiments"]:
         for variant in experiment["variants"]:

@@ -55,10 +55,9 @@ def rejected(said):
 
 
 def build(variant, words=(), flavour="default", strict=False):
-    """Apply and build a variant; return the paths of its executables.
-
-    What the patch does not touch is not compiled again: the plain objects come along with their
-    times. `words` are for make; `strict` makes warnings errors. Raises VariantError."""
+    """Apply and build a variant; return the paths of its executables. What the patch does not touch
+    is not compiled again: the plain objects come along with their times. `words` are for make;
+    `strict` makes warnings errors. Raises VariantError."""
     apply(variant)
     plain, ours = (top / "build" / flavour for top in (variant.top, variant.copy))
     command = ["make", *words, f"FLAVOUR={flavour}"]

@@ -64,10 +64,9 @@ class Ab(Tool):
 
     @staticmethod
     def times(folder):
-        """Return {microseconds: answers} from the files that -g and -e wrote.
-
-        -g has every answer in whole milliseconds, -e a hundred of them in microseconds. Between two
-        of these the times are taken to grow evenly, as far as the whole milliseconds allow."""
+        """Return {microseconds: answers} from the files that -g and -e wrote. -g has every answer
+        in whole milliseconds, -e a hundred of them in microseconds. Between two of these the times
+        are taken to grow evenly, as far as the whole milliseconds allow."""
         whole = sorted(column(folder, "times.tsv", "\t", 4))
         known = column(folder, "percentiles.csv", ",", 1)
         last, times = len(whole) - 1, collections.Counter()

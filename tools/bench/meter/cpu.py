@@ -89,8 +89,7 @@ class ProcMeter:
 
 
 def of_tree(pid):
-    """Return a block with a meter for `pid` and all that descends from it. At its end
-    they are moved back, and the group is deleted."""
+    """Return a block with a meter for `pid` and all that descends from it."""
     try:
         return closing(Group(pid))
     except OSError:

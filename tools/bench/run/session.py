@@ -47,8 +47,7 @@ def without_tools(settings, lacking):
 
 
 class Here(contextlib.nullcontext):
-    """This machine, where server, Redis and load run side by side. A fleet
-    (tools/fleet/measure.py) has the same methods."""
+    """This machine, with server, Redis and load. fleet.measure.Fleet has the same methods."""
 
     gate = staticmethod(quiet.Gate)
     lacking = staticmethod(load.missing)

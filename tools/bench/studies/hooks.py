@@ -44,8 +44,7 @@ def unix_socket(address):
 
 @functools.cache
 def slow_redis(address, ms):
-    """Start a proxy before the Redis at HOST:PORT whose replies take `ms` longer; return its
-    HOST:PORT. It runs until the session ends."""
+    """Start a proxy that makes the Redis at `address` slower until we end; return its HOST:PORT."""
     proxy = SlowRedis(int(address.rpartition(":")[2]), ms / 1e3).__enter__()
     return f"127.0.0.1:{proxy.port}"
 

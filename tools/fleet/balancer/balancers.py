@@ -41,9 +41,8 @@ def wait_for(condition, what, seconds):
 
 
 def start(name, argv, port, output):
-    """Start a program; return its process when it accepts on `port`.
-
-    `output` is the open file for what it prints. Raises Failed."""
+    """Start a program; return its process when it accepts on `port`. `output` is the open file for
+    what it prints. Raises Failed."""
     child = process.spawn(argv, os.sched_getaffinity(0), output)
 
     def ready():

@@ -142,9 +142,8 @@ def instances_of(options, server, more, folder):
 
 
 def run(options, server, more, folder, signals):
-    """Start all that the options ask for, and look after it until a signal.
-
-    Raises Failed, and KeyboardInterrupt for SIGINT and SIGTERM."""
+    """Start all that the options ask for, and look after it until a signal. Raises Failed, and
+    KeyboardInterrupt for SIGINT and SIGTERM."""
     instances = instances_of(options, server, more, folder)
     for instance in instances:
         instance.start()

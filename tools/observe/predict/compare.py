@@ -56,9 +56,8 @@ def measured(summary, prediction):
 
 
 def limits(limit, values, prediction):
-    """Return the LIMITS that bench's `limit` stands for, or its own words.
-
-    Where the load tool and Redis share a full core, it is both."""
+    """Return the LIMITS that bench's `limit` stands for, or its own words. Where the load tool and
+    Redis share a full core, it is both."""
     if limit in ("waiting", "accept queue"):
         if core_was_limit(values):
             return ["server core"]

@@ -123,10 +123,8 @@ OPTIONAL = {"what": "guestbook", "name": "", "measured": {}}
 
 
 def read(path, **given):
-    """Return the prediction in a file: {key of CHECKS: value}. `given` may
-    hold keys that the file lacks.
-
-    Raises FileError, also when the file contradicts what is given."""
+    """Return the prediction in a file: {key of CHECKS: value}. `given` may hold keys that the file
+    lacks. Raises FileError, also when the file contradicts what is given."""
     try:
         with open(path, "rb") as file:
             data = file.read()

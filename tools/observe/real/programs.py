@@ -48,8 +48,7 @@ def known():
 
 
 def find(names):
-    """Return the path of a program that is installed or unpacked, "" without one. `names`: what
-    distributions call it, with commas."""
+    """Return the path of a program, "" without one. `names`: its names in distributions."""
     places = os.pathsep.join([os.environ.get("PATH", ""), *(
         place for pattern in PLACES for place in sorted(glob.glob(pattern)))])
     return next(filter(None, (shutil.which(name, path=places) for name in names.split(","))), "")

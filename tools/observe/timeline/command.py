@@ -112,8 +112,7 @@ def _about_lines(timelines):
 
 
 def write(files, out):
-    """Write {name: text or bytes} into a folder; return its path, below the project if it is
-    there."""
+    """Write {name: text or bytes} into a folder; return its path as it is shown."""
     now = datetime.datetime.now(datetime.timezone.utc)
     folder = TOP / (out or f"results/{now:%Y%m%dT%H%M%SZ}-timeline")
     folder.mkdir(parents=True, exist_ok=True)

@@ -48,9 +48,8 @@ def _stack(call):
 
 
 def trace_json(timelines):
-    """Return Chrome trace JSON: a process per server, a thread per row.
-
-    Time 0 is each server's first connect, so that they can be compared."""
+    """Return Chrome trace JSON: a process per server, a thread per row. Time 0 is each server's
+    first connect, so that they can be compared."""
     events = []
     for pid, timeline in enumerate(timelines, 1):
         events.append(_meta("process_name", pid, 0, timeline.title))
@@ -71,10 +70,8 @@ def _meta(name, pid, tid, value):
 
 
 def data(timelines, calls=CALLS, arguments=ARGUMENTS, shortest=0):
-    """Return what the HTML page draws, ready for JSON.
-
-    Times in microseconds since the first connect; a kind is its index. Bars
-    of less than `shortest` seconds are left out."""
+    """Return what the HTML page draws, ready for JSON. Times in microseconds since the first
+    connect; a kind is its index. Bars of less than `shortest` seconds are left out."""
     kinds = list(states.KINDS)
     return {
         "kinds": [[words, light, dark] for words, light, dark in states.KINDS.values()],

@@ -223,10 +223,9 @@ def merge(bars):
 
 
 def add_delays(bars, delays):
-    """Show when a thread that could run had to wait for the CPU.
-
-    `delays`: [(begin, end, seconds)], from the kernel's count, which says how
-    long in an interval, not when: the end of the running time is taken."""
+    """Show when a thread that could run had to wait for the CPU. `delays`: [(begin, end, seconds)],
+    from the kernel's count, which says how long in an interval, not when: the end of the running
+    time is taken."""
     for begin, end, seconds in delays:
         if seconds < 0.001:
             continue

@@ -39,9 +39,8 @@ class Timeline:
 
 
 def record(folder, count, delay, path, options=()):
-    """Return the Timeline of `count` clients that ask one of the seven.
-
-    `delay`: seconds until each reply of Redis. A second burst is for lines. Raises lab.LabError."""
+    """Return the Timeline of `count` clients that ask one of the seven. `delay`: seconds until each
+    reply of Redis. A second burst is for lines. Raises lab.LabError."""
     with contextlib.ExitStack() as stack:
         redis = stack.enter_context(lab.Redis())
         slow = stack.enter_context(SlowRedis(redis.port, delay))
@@ -104,8 +103,7 @@ def length(came):
 
 
 def assemble(title, trace, plain, with_stacks=None, peer="Redis", lesson=""):
-    """Return the Timeline of a Trace, with lines if there is one with stacks; `peer` and `lesson`
-    are the Timeline's. Pure, but for addr2line."""
+    """Return the Timeline of a Trace, with lines if there is one with stacks. Calls addr2line."""
     begin, seconds = min(c.begin for c in trace.came), length(trace.came)
     edge = seconds * MARGIN
     calls, found = strace.parse(trace.text), {}
@@ -123,10 +121,9 @@ def assemble(title, trace, plain, with_stacks=None, peer="Redis", lesson=""):
 
 
 class Sampler:
-    """Looks at the server while it is traced: a context manager.
-
-    `delays`: [(tid, begin, end, seconds)], how long each thread waited for
-    the CPU, Unix time. `clients`: {inode of the server's socket: port}."""
+    """Looks at the server while it is traced: a context manager. `delays`: [(tid, begin, end,
+    seconds)], how long each thread waited for the CPU, Unix time. `clients`: {inode of the server's
+    socket: port}."""
 
     INTERVAL = 0.005
 

@@ -48,9 +48,8 @@ _FD = re.compile(r"(-?\d+)<(?:([A-Z][A-Za-z0-9-]*):)?(.*)", re.DOTALL)
 
 
 def parse(text):
-    """Return the calls of a trace, in the order in which they began.
-
-    A call that never returned ends with the trace. Signals, exits and the rest are left out."""
+    """Return the calls of a trace, in the order in which they began. A call that never returned
+    ends with the trace. Signals, exits and the rest are left out."""
     calls, open_calls, last = [], {}, 0.0
     stack = []          # of the call whose line was the last one
     for line in text.splitlines():
@@ -119,9 +118,8 @@ def name_sockets(text, port, clients, seen):
 
 
 def socket_of(text):
-    """Return the Socket that a descriptor's text names, or None.
-
-    `text` may go on after the descriptor, as a call's arguments do."""
+    """Return the Socket that a descriptor's text names, or None. `text` may go on after the
+    descriptor, as a call's arguments do."""
     match = _FD.match(text)
     if not match:
         return None

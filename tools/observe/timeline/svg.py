@@ -27,9 +27,8 @@ HEAD, TITLE, AXIS, LINE = 44, 26, 34, 18
 
 
 def draw(timelines, caption):
-    """Return the SVG text: the servers stacked on one time axis.
-
-    `caption`: lines below the picture."""
+    """Return the SVG text: the servers stacked on one time axis. `caption`: lines below the
+    picture."""
     span = max(t.end - t.begin for t in timelines)
     scale = (WIDTH - LEFT - RIGHT) / span
     legend, top = _legend(timelines)

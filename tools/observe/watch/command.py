@@ -16,10 +16,8 @@ from tools.observe.watch.sampler import Sampler
 
 
 class Started:
-    """One of the seven with a private Redis: a context manager.
-
-    `redis`, `server`: of lab. As our child, the server lets us see its
-    system calls even where Yama's ptrace_scope is 1."""
+    """One of the seven with a private Redis: a context manager. `redis`, `server`: of lab. As our
+    child, the server lets us see its system calls even where Yama's ptrace_scope is 1."""
 
     def __init__(self, folder, options=()):
         self._stack = contextlib.ExitStack()
@@ -47,10 +45,8 @@ AUTOGROUP = "/proc/self/autogroup"
 
 @contextlib.contextmanager
 def aside(pid):
-    """Let a process and its descendants go first.
-
-    We leave their CPUs if there are others. nice(2) counts only among the
-    processes of a session where the kernel shares CPUs among sessions
+    """Let a process and its descendants go first. We leave their CPUs if there are others. nice(2)
+    counts only among the processes of a session where the kernel shares CPUs among sessions
     (CONFIG_SCHED_AUTOGROUP), so the session is made nice too, until the end."""
     os.nice(NICE)
     theirs = set()

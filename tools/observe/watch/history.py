@@ -9,9 +9,8 @@ BLINK = 0.1
 
 
 class History:
-    """Samples of one thread: how long it has been in which state.
-
-    A state that has changed did so halfway between two samples."""
+    """Samples of one thread: how long it has been in which state. A state that has changed did so
+    halfway between two samples."""
 
     def __init__(self, now):
         self.kind, self.words = "idle", ""
@@ -41,8 +40,7 @@ class History:
         self.kind, self.words, self._last, self._seen = kind, words, now, now
 
     def stay(self, now):
-        """Take a sample of the same state. Most samples are: so this only
-        notes the time, and fills the cells once a cell."""
+        """Take a sample of the same state, as most are: note the time, fill the cells at times."""
         self._seen = now
         if now - self._last > CELL:
             self._fill(self.kind, self._last, now)
@@ -68,10 +66,9 @@ class History:
         return {kind: seconds / whole for kind, seconds in self.totals.items() if seconds}
 
     def strip(self, cells):
-        """Return the state that took longest in each of `cells` cells.
-
-        They cover the last ten seconds, the newest at the right; None where
-        nothing is known. `cells`: 40 or a part of it."""
+        """Return the state that took longest in each of `cells` cells. They cover the last ten
+        seconds, the newest at the right; None where nothing is known. `cells`: 40 or a part of
+        it."""
         # The views call this while the sampler's thread adds cells. A deque is
         # copied in one step; a loop over it would meet the change and fail.
         most, newest = list(self._done), self._cell
@@ -81,9 +78,8 @@ class History:
 
 
 class Slots:
-    """Which process uses which slot of the counters: in order of their forks.
-
-    A worker that replaces a dead one takes its slot."""
+    """Which process uses which slot of the counters: in order of their forks. A worker that
+    replaces a dead one takes its slot."""
 
     def __init__(self):
         self._slots = {}

@@ -4,9 +4,8 @@ from tools.kit import counters
 
 
 def ago(seconds):
-    """Return a duration in a few characters: "0.4 s", "12 s", "11 min".
-
-    Tenths only below two seconds: what changes has to be drawn."""
+    """Return a duration in a few characters: "0.4 s", "12 s", "11 min". Tenths only below two
+    seconds: what changes has to be drawn."""
     return f"{seconds:.1f} s" if seconds < 1.95 else \
         f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
 

@@ -13,9 +13,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Task:
-    """One thread.
-
-    `hidden`: its system call cannot be read. The sampler finds out the rest:
+    """One thread. `hidden`: its system call cannot be read. The sampler finds out the rest:
     `stopped` by a signal, its `name`, its `last` sample."""
 
     def __init__(self, pid, tid):
@@ -70,9 +68,8 @@ def processes(root):
 
 
 def find(name):
-    """Return the id of the first process of that name.
-
-    Of several, the one whose parent has another name. Raises LabError."""
+    """Return the id of the first process of that name. Of several, the one whose parent has another
+    name. Raises LabError."""
     found = {int(pid): procfs.read(f"/proc/{pid}/stat") for pid in
              os.listdir("/proc") if pid.isdigit()
              and procfs.read(f"/proc/{pid}/comm").strip() == name[:15]}
@@ -85,9 +82,8 @@ def find(name):
 
 
 def inode(pid, fd):
-    """Return (inode, text) of a descriptor: inode 0 when it is no socket.
-
-    ("", "") in place of the text when it cannot be read."""
+    """Return (inode, text) of a descriptor: inode 0 when it is no socket. ("", "") in place of the
+    text when it cannot be read."""
     try:
         text = os.readlink(f"/proc/{pid}/fd/{fd}")
     except OSError:
@@ -96,11 +92,9 @@ def inode(pid, fd):
 
 
 def ends(pid, fd):
-    """Return (local, remote) of a process's socket, or None if we may not.
-
-    Each is (host, port), for a Unix socket a path; remote None while it is
-    not connected. Only for a descriptor on which a thread is blocked: for
-    some microseconds we have a copy, and a close() would not close it."""
+    """Return (local, remote) of a process's socket, or None if we may not. Each is (host, port),
+    for a Unix socket a path; remote None while it is not connected. Only for a descriptor on which
+    a thread is blocked: for some microseconds we have a copy, and a close() would not close it."""
     with contextlib.ExitStack() as stack:
         try:
             process = os.pidfd_open(pid)

@@ -53,9 +53,7 @@ def colour(kind):
 
 
 def order(rows, sort, cpu):
-    """Return the rows in the order that one of SORTS names.
-
-    `cpu`: {tid: part of a CPU}."""
+    """Return the rows in the order that one of SORTS names. `cpu`: {tid: part of a CPU}."""
     if sort == "CPU":
         return sorted(rows, key=lambda row: -cpu.get(row.tid, 0))
     if sort == "longest":
@@ -95,9 +93,8 @@ def merge_queues(queues):
 
 
 def queue_bar(port, length, limit, width=40):
-    """Return the accept queue of a port as a bar: a cell for each client.
-
-    Beyond `width` clients, the whole bar stands for the queue's limit."""
+    """Return the accept queue of a port as a bar: a cell for each client. Beyond `width` clients,
+    the whole bar stands for the queue's limit."""
     cells = length if length <= width else max(1, round(width * length / max(limit, 1)))
     cells = min(cells, width)
     return ((f"accept queue of port {port}  ", ""),

@@ -54,10 +54,8 @@ LETTERS = {"R": ("run", "runs"), "S": ("idle", "asleep"),
 
 
 def parse_syscall(text):
-    """Return (name, arguments) of /proc/PID/task/TID/syscall.
-
-    Arguments: six numbers. ("running", ()) for a thread that runs or could;
-    ("", ()) for one that sleeps outside of a system call."""
+    """Return (name, arguments) of /proc/PID/task/TID/syscall. Arguments: six numbers. ("running",
+    ()) for a thread that runs or could; ("", ()) for one that sleeps outside of a system call."""
     words = text.split()
     if not words or words[0] == "running":
         return "running", ()
@@ -68,9 +66,8 @@ def parse_syscall(text):
 
 
 def blocked(name, arguments, role_of_fd):
-    """Return the meaning of a blocked call.
-
-    `role_of_fd(fd)`: returns (role, number of the client)."""
+    """Return the meaning of a blocked call. `role_of_fd(fd)`: returns (role, number of the
+    client)."""
     descriptors = 1
     if name in ("poll", "ppoll"):
         descriptors = arguments[1]
@@ -83,9 +80,8 @@ def blocked(name, arguments, role_of_fd):
 
 
 def awake(ran, delayed):
-    """Return the meaning of a thread that could run.
-
-    `ran`, `delayed`: how long it ran and waited for a CPU lately."""
+    """Return the meaning of a thread that could run. `ran`, `delayed`: how long it ran and waited
+    for a CPU lately."""
     kind = "cpu" if delayed > ran else "run"
     return kind, states.KINDS[kind][0]
 
@@ -100,11 +96,9 @@ def hidden(wchan, letter):
 
 
 def client_words(tcp, owed, incomplete):
-    """Return (meaning, seconds) of a client, from the kernel's notes.
-
-    `tcp`: the server's end (sockets.Tcp, with details); `owed`: whether Redis
-    owes the server a reply; `incomplete`: whether this client's request was
-    unanswered already when Redis owed nothing."""
+    """Return (meaning, seconds) of a client, from the kernel's notes. `tcp`: the server's end
+    (sockets.Tcp, with details); `owed`: whether Redis owes the server a reply; `incomplete`:
+    whether this client's request was unanswered already when Redis owed nothing."""
     if tcp.state == "SYN_RECV":
         return ("queue", "has sent nothing; not handed over yet"), 0
     if tcp.inode == 0 and tcp.state not in ("ESTABLISHED", "CLOSE_WAIT"):
