@@ -73,7 +73,7 @@ class Traffic:
         faults   everything that must not be, in words
     """
 
-    def __init__(self, server, site, seed, clients=6, batches=60):
+    def __init__(self, server, site, seed, clients=6, batches=40):
         self.answers, self.missing, self.cut = [], [], []
         self.refused, self.ended, self.faults = [], [], []
         self._server = server

@@ -29,13 +29,12 @@ def wait_for(condition, what, deadline=DEADLINE):
     `what` says what is being waited for; AssertionError after `deadline`
     seconds. For state that no event tells of: /proc, files, refused ports.
     """
-    end = time.monotonic() + deadline
-    while True:
-        result = condition()
-        if result:
-            return result
+    end, pause = time.monotonic() + deadline, 0.002
+    while not (result := condition()):
         assert time.monotonic() < end, f"waited {deadline:g} s for {what}"
-        time.sleep(0.005)
+        time.sleep(pause)
+        pause = min(1.2 * pause, 0.05)
+    return result
 
 
 def expect_below(bound, measure):
