@@ -13,7 +13,7 @@ import re
 import signal
 
 from tools.kit import procfs, scratch, sockets, strace, wait
-from tools.kit.procfs import children, open_files as descriptors, read, state, threads
+from tools.kit.procfs import children, find, open_files as descriptors, read, state, threads
 
 HOST = "127.0.0.1"
 PATIENCE = 5.0      # seconds that a state may take
@@ -79,8 +79,8 @@ def cpu_seconds(pid):
 
 def nonblocking(pid, fd):
     """Return whether a descriptor has O_NONBLOCK; None if it is not open."""
-    match = re.search(r"^flags:\s*(\d+)", read(f"/proc/{pid}/fdinfo/{fd}"), re.MULTILINE)
-    return bool(int(match[1], 8) & os.O_NONBLOCK) if match else None
+    flags = find(r"^flags:\s*(\d+)", f"/proc/{pid}/fdinfo/{fd}")
+    return bool(int(flags, 8) & os.O_NONBLOCK) if flags else None
 
 
 def listening_sockets(port):
@@ -234,8 +234,7 @@ def waits_in(pid, thread):
 
 def blocked_signals(pid, thread):
     """Return the set of signal numbers that a thread blocks."""
-    match = re.search(r"^SigBlk:\s*(\w+)", read(f"/proc/{pid}/task/{thread}/status"), re.MULTILINE)
-    mask = int(match[1], 16) if match else 0
+    mask = int(find(r"^SigBlk:\s*(\w+)", f"/proc/{pid}/task/{thread}/status") or "0", 16)
     return {number for number in range(1, 65) if mask >> (number - 1) & 1}
 
 
@@ -246,17 +245,15 @@ def started(pid):
 
 
 def own_number(pid):
-    """Return the process id that a process has in its own pid namespace, as
-    text: strace shows that one in arguments and results."""
-    match = re.search(r"^NSpid:.*?(\d+)$", read(f"/proc/{pid}/status"), re.MULTILINE)
-    return match[1] if match else str(pid)
+    """Return the process id that a process has in its own pid namespace, as text: strace shows
+    that one in arguments and results."""
+    return find(r"^NSpid:.*?(\d+)$", f"/proc/{pid}/status") or str(pid)
 
 
 def waits(pid, thread):
     """Return how many times a thread has gone to sleep."""
-    match = re.search(r"^voluntary_ctxt_switches:\s*(\d+)",
-                      read(f"/proc/{pid}/task/{thread}/status"), re.MULTILINE)
-    return int(match[1]) if match else 0
+    return int(find(r"^voluntary_ctxt_switches:\s*(\d+)",
+                    f"/proc/{pid}/task/{thread}/status") or 0)
 
 
 def resident(pid):

@@ -100,29 +100,28 @@ def test_reaps_children_that_end_together(fresh_server, expect):
         settle(server, lambda: not children(server.pid))
 
 
-def at_the_limit(fresh_server, expect, clients_of, limit=None):
-    """Start a server and bring it to its limit, that of lab.toml or another
-    one; see expect_parked."""
+@contextlib.contextmanager
+def at_the_limit(fresh_server, expect, limit=None):
+    """Start a server and bring it to its limit, that of lab.toml or another one: yields (server,
+    its count, the clients that it serves, those that wait); see expect_parked."""
     args = [] if limit is None else [f"--max-{expect['of']}", str(limit)]
     server, limit = fresh_server(args), limit or expect["limit"]
     count = COUNTS[expect["of"]](server)
-    clients = clients_of(server)
-    held = clients.hold(limit)
-    settle(server, lambda: count() == limit)
-    if count() != limit:
-        raise Seen(f"{shape(server.pid)} for {limit} clients", f"{limit} {expect['of']}")
-    more = clients.connect(3, HALF + END)
-    expect_parked(server, count, limit, len(more))
-    return server, count, held, more
+    with Clients(server) as clients:
+        held = clients.hold(limit)
+        settle(server, lambda: count() == limit)
+        if count() != limit:
+            raise Seen(f"{shape(server.pid)} for {limit} clients", f"{limit} {expect['of']}")
+        more = clients.connect(3, HALF + END)
+        expect_parked(server, count, limit, len(more))
+        yield server, count, held, more
 
 
 def test_limits_their_number(fresh_server, expect):
     """Above the limit, clients wait in the accept queue and are served when
     others have left. The limit is that of the option: there are two."""
     for limit in (None, expect["limit"] // 2 - 1):
-        with contextlib.ExitStack() as stack:
-            _, _, held, more = at_the_limit(
-                fresh_server, expect, lambda server: stack.enter_context(Clients(server)), limit)
+        with at_the_limit(fresh_server, expect, limit) as (_, _, held, more):
             for client in held:
                 answer(client)
             for client in more:
@@ -167,17 +166,13 @@ def keep(clients):
 
 def test_sleeps_at_the_limit(fresh_server, expect):
     """At the limit, the first thread waits until a child or a thread ends."""
-    with contextlib.ExitStack() as stack:
-        server, *_ = at_the_limit(
-            fresh_server, expect, lambda server: stack.enter_context(Clients(server)))
+    with at_the_limit(fresh_server, expect) as (server, *_):
         expect_sleep(server, f"at the limit, while no {expect['of']} end")
 
 
 def test_a_signal_at_the_limit(fresh_server, expect):
     """A signal interrupts the wait for a place (EINTR). That does not make a place."""
-    with contextlib.ExitStack() as stack:
-        server, count, held, more = at_the_limit(
-            fresh_server, expect, lambda server: stack.enter_context(Clients(server)))
+    with at_the_limit(fresh_server, expect) as (server, count, held, more):
         for number in range(1, 4):
             server.send(signal.SIGUSR1)
             wait_until(lambda: reports(server) >= number or not alive(server.pid))
