@@ -87,7 +87,7 @@ def test_options_of_a_model(executable, server_name):
     for option, takers in OWN.items():
         if server_name in takers:
             assert run(executable, option, "3", "--help").returncode == 0
-            for value in "0", "-1", "x", "", "99999999999999999999":
+            for value in "0", "x", "99999999999999999999":
                 refused(executable, 2, option, value, mentions=[option])
             continue
         spellings = [[option, "3"], [f"{option}=3"]]
