@@ -97,7 +97,7 @@ def test_no_get_fails_when_an_instance_is_killed(balanced, name, server_name):
     server = balanced(*words(server_name, name))
     with Guests(server) as guests:
         kill_one(server, server_name)
-        guests.wait_for_answers(1000)
+        guests.wait_for_answers(500)
     assert not guests.failed()
 
 

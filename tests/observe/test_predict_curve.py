@@ -9,11 +9,14 @@ import pytest
 from tools.kit.servers import ARCHITECTURES
 from tools.observe.predict import command, curve, guess
 
+SUMMARY = functools.cache(curve.summaries.read)     # takes a second
+
 
 @pytest.fixture(name="ended")
 def run_here(monkeypatch, capsys, tmp_path):
     """ended(typed, *words) returns (exit status, standard output, standard error) of `predict` with
     these words, without a terminal, which may write to tmp_path/out."""
+    monkeypatch.setattr(curve.summaries, "read", SUMMARY)
     monkeypatch.setenv("OUT", str(tmp_path / "out"))
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -48,9 +51,8 @@ def test_shapes_are_sketched_and_drawn_over_each_other():
     assert all(lines[-1][curve.MARGIN + at] == "1" for at in (15, 37))      # below their place
 
 
-def test_each_chapter_has_a_curve_and_its_sentence_for_a_guess(ended, tmp_path, monkeypatch):
+def test_each_chapter_has_a_curve_and_its_sentence_for_a_guess(ended, tmp_path):
     """Without a terminal, and without measuring or storing anything."""
-    monkeypatch.setattr(curve.summaries, "read", functools.cache(curve.summaries.read))
     for server in ARCHITECTURES:
         said = guess.of_chapter(server)[1]
         status, out, error = ended("flat 40000\n", server.folder[:2], "--what", "curve")
