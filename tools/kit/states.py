@@ -7,6 +7,7 @@ A kind is one of the keys of KINDS: the colour of a bar. A meaning is a pair
 import re
 
 from tools.kit import colours
+from tools.kit.colours import GROUND, QUIET, TEXT
 
 # kind: (its words in a legend, colour on light ground, on dark ground)
 KINDS = {
@@ -19,9 +20,7 @@ KINDS = {
     "other": ("waits for something else", "#7a5230", "#b08a62"),
     "idle": ("idle", "#dfe3e8", "#46525f"),
 }
-# What else a picture has: ground, text, quiet text, grid, boxes.
-GROUND, TEXT = ("#ffffff", "#14181e"), ("#1d2430", "#e6eaf0")
-QUIET, GRID = ("#5b6675", "#9aa7b6"), ("#e3e7ec", "#2a323c")
+GRID = ("#e3e7ec", "#2a323c")
 FRAMES = ("#dfe5ec", "#2c3642"), ("#cdd6e0", "#37424f")     # functions, in turn
 DARK = dict((GROUND, TEXT, QUIET, GRID, *FRAMES, *(colours for _, *colours in KINDS.values())))
 

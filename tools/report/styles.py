@@ -5,11 +5,10 @@ Readers who cannot tell the colours apart have the markers.
 """
 
 from tools.kit import servers
+from tools.kit.colours import GROUND, QUIET, TEXT
 
 # Of the pages and the charts: (on white, on black).
-GROUND, TEXT = ("#ffffff", "#14181e"), ("#1d2430", "#e6eaf0")
-QUIET, GRID = ("#5b6675", "#9aa7b6"), ("#eceff3", "#252d37")
-AXIS = ("#b9c1cc", "#4a5563")
+GRID, AXIS = ("#eceff3", "#252d37"), ("#b9c1cc", "#4a5563")
 USER, SYSTEM = ("#0b5cad", "#a8d1ff"), ("#9cc3ea", "#3f78b5")
 
 # Paths around the middle, to be scaled to the radius wanted.
