@@ -82,6 +82,7 @@ def sign(browser, name, remark):
     submit(browser)
 
 
+@pytest.mark.shared
 def test_sign_the_guestbook(visit):
     browser = visit.browser
     visit("/guestbook")
@@ -137,6 +138,7 @@ def test_the_pages_fit_the_screen(visit, width):
             f"{path} has to be scrolled sideways at {width} pixels"
 
 
+@pytest.mark.shared
 def test_which_architecture_is_shown(visit, server_name):
     """Not only in the list of the seven: in a place of its own."""
     browser = visit.browser
