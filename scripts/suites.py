@@ -80,12 +80,13 @@ def pytest(suite, flavour):
     """Return the words that run pytest for a suite. -vv: name each test as it ends, and
     say in full what was wrong."""
     words = [PYTHON, "-m", "pytest", suite["pytest"], "-vv",
-             f"--timeout={TEST_LIMIT * crowd():.0f}", *shlex.split(suite.get("words", ""))]
+             f"--timeout={TEST_LIMIT * crowd():.0f}"]
     # More tests at a time than cores, since most wait for a server. A worker that has
     # nothing left takes tests from another.
     workers = suite.get("workers") or SETTING["WORKERS"] or 4 * CORES
     if workers != 1:
         words += [f"-n{workers}", "--dist=worksteal"]
+    words += shlex.split(suite.get("words", ""))
     if flavour != "default":
         words += [f"--bin-dir=build/{flavour}/bin"]
     servers, chosen = suite.get("servers", ""), SETTING["SERVERS"].replace(" ", ",")
