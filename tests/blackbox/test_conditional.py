@@ -26,6 +26,8 @@ CONDITIONS = [
     ([("If-Modified-Since", "DATE")], 304),
     ([("If-Modified-Since", "OLDER")], 200),
     ([("If-Modified-Since", "yesterday")], 200),
+    ([("If-Modified-Since", "Sun, 31 Feb 2030 00:00:00 GMT")], 200),
+    ([("If-Modified-Since", "Mon, 01 Jan 2030 00:00:00 GMT")], 200),    # a Tuesday
     ([("If-Modified-Since", "DATE"), ("If-Modified-Since", "DATE")], 200),
     ([("If-None-Match", '"other"'), ("If-Modified-Since", "DATE")], 200),
     ([("If-None-Match", "ETAG"), ("If-Modified-Since", "OLDER")], 304),
