@@ -1,6 +1,5 @@
 """The last screen of `make compare`, and the line of progress."""
 
-import os
 from types import SimpleNamespace
 from unittest import mock
 

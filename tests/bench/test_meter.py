@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from tools.bench import load
-from tools.bench.meter import Metric, costs, cpu, memory, switches, syscalls, yardstick
+from tools.bench.meter import costs, cpu, memory, switches, syscalls, yardstick
 from tools.kit import process as child, procfs, sockets, strace
 from tests.bench.made_up import wait_until
 

@@ -67,20 +67,6 @@ def test_nothing_remains():
     assert not Path(f"/proc/{inside[0]}").exists()
 
 
-def test_nothing_remains_when_a_host_does_not_start(monkeypatch):
-    monkeypatch.setattr("tests.fleet.hosts.SSHD_CONFIG", "NoSuchWord yes\n")
-    bridges, make_bridge = [], namespaces.make_bridge
-
-    def remember(undo):
-        bridges.append(make_bridge(undo))
-        return bridges[-1]
-
-    monkeypatch.setattr("tests.fleet.hosts.make_bridge", remember)
-    with pytest.raises(OSError, match="NoSuchWord"), hosts(["server"]):
-        pass
-    assert of_the_network(bridges[0][0]) == []
-
-
 def test_nothing_remains_after_a_signal():
     child = subprocess.Popen([*PROGRAM, "--names", "server,load1", "--", "sh", "-c",
                               'echo "$INVENTORY"; exec sleep 1000'],

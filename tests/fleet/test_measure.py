@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tools.fleet.inventory import PATH
 from tools.kit import procfs, servers
 from tests.fleet.hosts import hosts
 
