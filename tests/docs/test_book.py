@@ -203,8 +203,9 @@ def test_a_book_of_a_readers_run_marks_what_it_does_not_support(small):
     """A guess has its plain curve where the page has no other, and only sentences that hold."""
     status, output, html = small(strict=0)
     assert status == 0, output
-    assert html["tutorial/wrong"].count("claim-fails") == html["tutorial/wrong"].count("claim-open") == 1
-    assert "did not measure whether this holds" in html["tutorial/wrong"]
+    wrong = html["tutorial/wrong"]
+    assert wrong.count("claim-fails") == wrong.count("claim-open") == 1
+    assert "did not measure whether this holds" in wrong
     plain = re.search(r"<noscript>(.*?)</noscript></div>", html["tutorial/right"], re.S)[1]
     assert "curve-guestbook-epoll-rate-light.svg" in plain
     assert guess_of(html["tutorial/right"])["said"]["high"] == "Too high."
@@ -325,7 +326,7 @@ def test_sidebar_has_the_source_the_simulator_and_the_slides(book, page):
     html = (book / f"{page}.html").read_text()
     tree = html[html.index('class="sidebar-tree"'):]
     up = "../" * page.count("/")
-    found = re.findall(r'<li class="toctree-l1( current current-page)?"><a class="reference '
-                       rf'internal" href="(?:\./)?{up}(source/index|simulator|slides/index).html"', tree)
+    found = re.findall(r'<li class="toctree-l1( current current-page)?"><a class="reference internal" '
+                       rf'href="(?:\./)?{up}(source/index|simulator|slides/index).html"', tree)
     assert found == [(" current current-page" if page.startswith("source/") else "",
                       "source/index"), ("", "simulator"), ("", "slides/index")]

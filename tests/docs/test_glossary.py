@@ -3,8 +3,6 @@
 import functools
 import re
 
-import pytest
-
 from tests.docs.conftest import CHAPTERS, DOCS, PAGES, name_of
 
 GLOSSARY = DOCS / "reference" / "glossary.md"
@@ -66,15 +64,3 @@ def test_a_page_links_each_term_where_it_first_uses_it():
              for path in READ_BY_LEARNERS
              for line, words in unlinked(path.read_text()) if (path.name, words) != OF_TLS]
     assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.parametrize("text, found", [
-    ("All workers sleep.", [(1, "workers")]),
-    ("# A worker\n\n`worker` and\n\n```c\nworker\n```\n", []),
-    ("A {term}`worker`, and a worker.", []),
-    ("{term}`Workers <worker>` in a\n{term}`pool`.", []),
-    ("A worker, and a {term}`worker`.", [(1, "worker")]),
-    (":::{claim} worker > 1\nThe accept\nqueue is long.\n:::\n", [(2, "accept queue")]),
-    ("[the pool](x.md), a round trip, workers' carpools", [(1, "workers")])])
-def test_a_missing_link_is_found(text, found):
-    assert list(unlinked(text)) == found

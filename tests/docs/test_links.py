@@ -28,14 +28,3 @@ def test_links_lead_somewhere():
     wrong = [f"{name_of(path)}: {target}: {why}" for path in PAGES + GUIDES + READ
              for target, why in broken(path)]
     assert not wrong, "\n".join(wrong)
-
-
-def test_check_finds_what_is_broken(tmp_path, monkeypatch):
-    """A missing file, a missing heading, a link that leads out."""
-    monkeypatch.setattr(f"{__name__}.TOP", tmp_path)
-    page = tmp_path / "page.md"
-    page.write_text("# One `x` & two\n\n# One\n\n# One\n\n"
-                    "[a](#one-x--two) [b](#one-1) [c](page.md)\n"
-                    "[d](no.md) [e](#no) [f](/etc/passwd) `[g](no.md)`\n")
-    assert [target for target, _ in broken(page)] == [
-        "no.md", "#no", "/etc/passwd"]

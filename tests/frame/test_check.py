@@ -4,10 +4,8 @@ import os
 import re
 import select
 import shutil
-import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -94,7 +92,7 @@ HANGS = "def test_hangs(): signal.pause()\n"
     (FLAKY + FIXTURE, 1, Count(1, 2, 1)), ("syntax error", 1, Count(0, 1)),
     (FLAKY + CRASH, 2, Count(1, 2)), (FLAKY + HANGS, 2, Count(1, 2))],
     ids=["flaky", "syntax", "crash", "hangs"])
-def test_a_test_that_does_not_pass_at_once_has_failed(tmp_path, monkeypatch, text, workers, counted):
+def test_what_does_not_pass_at_once_has_failed(tmp_path, monkeypatch, text, workers, counted):
     monkeypatch.setattr(suites, "TEST_LIMIT", 1)
     monkeypatch.setenv("CI", "true")    # there too
     (tmp_path / "test_made_up.py").write_text(text)
@@ -167,11 +165,6 @@ def test_what_needs_a_broken_build_has_failed():
     results = check.Run(plan, ["make"]).all()
     assert [counted for counted, *_ in results.values()] == [
         Count(0, 1), Count(1, 0), Count(0, 1), Count(1, 0)]
-
-
-def test_an_error_of_the_other_line_is_not_lost():
-    with pytest.raises(KeyError):
-        check.Run({"small": {"about": "has no command", "line": "busy"}}, ["make"]).all()
 
 
 # A process of its own: a thread of pytest would get the signal, too.
@@ -272,19 +265,14 @@ def test_a_suite_that_lacks_something_is_named_and_in_ci_it_has_failed(capsys, m
 
 
 def test_only_check_all_runs_suites_that_take_minutes(monkeypatch):
+    """And none that the user does not want."""
     names = suites.usual(suites.read())
     assert {"unit", "shape", "layering"} <= set(names)
     assert not {"build", "quick", "containers"} & set(names)
+    monkeypatch.setitem(suites.SETTING, "WITHOUT", "browser,fuzz")
+    assert [*suites.left_out(["shape", "browser", "fuzz"])] == ["browser", "fuzz"]
     monkeypatch.setattr(suites, "FULL", True)
     assert "containers" in suites.usual(suites.read())
-
-
-def test_what_is_not_wanted_is_not_looked_for(monkeypatch):
-    monkeypatch.setitem(suites.SETTING, "WITHOUT", "browser,fuzz")
-    asked = []
-    monkeypatch.setattr(suites, "missing", lambda names: asked.extend(names) or {})
-    assert list(suites.left_out(["unit", "browser", "fuzz"])) == ["browser", "fuzz"]
-    assert asked == ["unit"]
 
 
 def test_every_suite_says_what_it_needs_and_make_check_how_long_it_takes():

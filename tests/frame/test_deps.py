@@ -144,7 +144,7 @@ def test_packages_have_the_names_of_the_distribution(machine, release, command, 
         assert name in words
         assert re.search(rf"^  {name} +\w", done.stdout, re.M), "says what for"
     assert not set(others.split()) & set(words)
-    assert ("httperf (no package) " in done.stdout) == (command in ("pacman -S --needed", "apk add"))
+    assert ("httperf (no package) " in done.stdout) == command.startswith(("pacman", "apk"))
 
 
 def test_the_message_ends_with_three_ways_out(machine):

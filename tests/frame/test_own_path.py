@@ -6,25 +6,6 @@ import subprocess
 
 from scripts import own_path
 
-TEXT = """\
-# name    found as            Debian    what for
-python    python              python3   runs
-ab        command:ab          x         loads
-browser   command:chrome,chromium  x    shows
-strace    command:strace      x         looks
-# The second part says what a part needs.
-build     = python
-small     = @build ab
-large     = @small ?browser ?@small
-"""
-
-
-def test_a_suite_sees_what_its_group_and_the_groups_in_it_name():
-    assert own_path.own_and_all("small", TEXT)[0] == {"ab"}
-    assert own_path.own_and_all("large", TEXT) == (
-        {"ab", "chrome", "chromium"}, {"ab", "chrome", "chromium", "strace"})
-
-
 def test_other_programs_of_the_table_are_hidden_and_strangers_are_not(tmp_path):
     """The first of two programs of one name is found, as on the PATH itself."""
     for folder, names in (("a", "ls ab"), ("b", "strace ab tool ls"), ("c", "tool")):

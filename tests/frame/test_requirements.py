@@ -52,8 +52,9 @@ def wheel(folder):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("pin, problem", [("", "hashes"), (f" --hash=sha256:{64 * '0'}", "hashes"),
-                                          (" --hash=sha256:RIGHT", "")], ids=["no", "wrong", "right"])
+@pytest.mark.parametrize("pin, problem", [
+    ("", "hashes"), (f" --hash=sha256:{64 * '0'}", "hashes"), (" --hash=sha256:RIGHT", "")],
+    ids=["no", "wrong", "right"])
 def test_a_package_without_its_hash_is_not_installed(tmp_path, monkeypatch, pin, problem):
     """With the pip of the tests, which installs into a folder: an environment with one of its own
     takes seconds to make."""

@@ -1,6 +1,5 @@
-"""tests/shape.py: every limit can be exceeded, shown on a tree made for it."""
+"""tests/shape.py: limits can be exceeded, shown on a tree made for it."""
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +7,6 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-_spec = importlib.util.spec_from_file_location("shape", TOP / "tests/shape.py")
-shape = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(shape)
 MAIN = "int main(void)\n{\n    return 0;\n}\n"
 
 
@@ -60,27 +56,9 @@ def test_an_exceeded_limit_is_named(tree, path, text, said):
     assert printed.splitlines()[-1].endswith(", 1 failed")
 
 
-def test_a_missing_main_is_a_failure(tree):
-    (tree.top / "03_preforking/main.c").unlink()
-    status, printed = measure(tree)
-    assert status == 1 and "changed lines 01-03: missing" in printed
-
-
-def test_too_many_files_are_a_failure(tree, monkeypatch):
-    files = [f"common/{n}.c" for n in range(shape.TOUCHED + 1)]
-    monkeypatch.setattr(shape, "touched_files", lambda top: files)
-    assert not shape.report([shape.touched_limit(tree.top)])
-
-
-def test_a_server_that_cannot_be_built_is_a_failure(tree, capsys):
-    tree("Makefile", "build/gcov/bin/iterative:\n\tfalse\n")
-    assert not shape.report([shape.touched_limit(tree.top)])
-    assert "cannot be measured" in capsys.readouterr().out
-
-
 def test_lines_are_added_up_by_folder():
-    done = subprocess.run([sys.executable, TOP / "scripts/lines.py"], capture_output=True, text=True,
-                          check=True)
+    done = subprocess.run([sys.executable, TOP / "scripts/lines.py"], stdout=subprocess.PIPE,
+                          text=True, check=True)
     rows = {tuple(line.split()[:2]): int(line.split()[2])
             for line in done.stdout.splitlines()[1:]}
     assert rows["C", "01_iterative"] == (TOP / "01_iterative/main.c").read_text().count("\n")
