@@ -168,7 +168,8 @@ Fast.
 @pytest.fixture(scope="module")
 def small(book, run, tmp_path_factory):
     """A function that builds SMALL; `strict`: as make book does, else as with RUN. Returns the
-    exit status, what was printed, and the pages by name."""
+    exit status, what was printed, and the pages by name. (Only the builder `html` makes the pages of
+    the annotated source.)"""
     folder = tmp_path_factory.mktemp("small")
     (folder / "docs/tutorial").mkdir(parents=True)
     for name, text in SMALL.items():
@@ -176,13 +177,14 @@ def small(book, run, tmp_path_factory):
 
     def build(strict):
         done = subprocess.run(
-            [book.parent / "book-venv/bin/python", "-m", "sphinx", "-E", "-q", "-W",
+            [book.parent / "book-venv/bin/python", "-m", "sphinx", "-b", "dirhtml", "-E", "-q", "-W",
              "--keep-going", "-D", f"book_run={run.folder}", "-D", f"book_strict={strict}",
              "-c", DOCS, folder / "docs", folder / "out"],
             env={"PYTHONPATH": str(TOP), "PATH": "/usr/bin"}, text=True,
             check=False, capture_output=True, timeout=BUILD_LIMIT)
         return done.returncode, done.stdout + done.stderr, {
-            name: (folder / f"out/{name}.html").read_text(encoding="utf-8") for name in SMALL}
+            name: (folder / f"out/{name}/index.html".replace("/index/", "/")).read_text("utf-8")
+            for name in SMALL}
     return build
 
 
