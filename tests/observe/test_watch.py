@@ -30,7 +30,7 @@ PATIENT = ("--request-timeout", "600")
 
 
 def test_watch_finds_the_share_of_each_wait(tmp_path):
-    cycles, result = 40, tmp_path / "result"
+    cycles, result = 24, tmp_path / "result"
 
     def pause(seconds):
         """Let as many samples pass as there are in this time when the machine has
