@@ -168,7 +168,7 @@ Fast.
 @pytest.fixture(scope="module")
 def small(book, run, tmp_path_factory):
     """A function that builds SMALL; `strict`: as make book does, else as with RUN. Returns the
-    exit status, what was printed, and the pages by name. (Only the builder `html` makes the pages of
+    exit status, what was printed, and the pages by name. (Only the builder `html` makes those of
     the annotated source.)"""
     folder = tmp_path_factory.mktemp("small")
     (folder / "docs/tutorial").mkdir(parents=True)
@@ -177,8 +177,8 @@ def small(book, run, tmp_path_factory):
 
     def build(strict):
         done = subprocess.run(
-            [book.parent / "book-venv/bin/python", "-m", "sphinx", "-b", "dirhtml", "-E", "-q", "-W",
-             "--keep-going", "-D", f"book_run={run.folder}", "-D", f"book_strict={strict}",
+            [book.parent / "book-venv/bin/python", "-m", "sphinx", "-b", "dirhtml", "-E", "-q",
+             "-W", "--keep-going", "-D", f"book_run={run.folder}", "-D", f"book_strict={strict}",
              "-c", DOCS, folder / "docs", folder / "out"],
             env={"PYTHONPATH": str(TOP), "PATH": "/usr/bin"}, text=True,
             check=False, capture_output=True, timeout=BUILD_LIMIT)
@@ -328,7 +328,8 @@ def test_sidebar_has_the_source_the_simulator_and_the_slides(book, page):
     html = (book / f"{page}.html").read_text()
     tree = html[html.index('class="sidebar-tree"'):]
     up = "../" * page.count("/")
-    found = re.findall(r'<li class="toctree-l1( current current-page)?"><a class="reference internal" '
+    found = re.findall(r'<li class="toctree-l1( current current-page)?"><a class="reference '
+                       r'internal" '
                        rf'href="(?:\./)?{up}(source/index|simulator|slides/index).html"', tree)
     assert found == [(" current current-page" if page.startswith("source/") else "",
                       "source/index"), ("", "simulator"), ("", "slides/index")]
