@@ -108,7 +108,8 @@ def compare(settings):
 
 
 def run(words, command="run"):
-    """Measure what `words` and the environment ask for; return the exit status."""
+    """Measure what `words` and the environment ask for; return the exit status. What goes wrong is
+    told in a sentence on stderr."""
     try:
         process.end_on_signals()
         return compare(config.read(command, words, os.environ))

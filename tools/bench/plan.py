@@ -95,7 +95,8 @@ class Stage:
             + len(self.calls) * (CALLS_SECONDS + AROUND_CALLS)
 
     def baseline_of(self, variant):
-        """Return the name of the server that the others of a variant are compared with."""
+        """Return the name of the server that the others are compared with, in the variant of this
+        name."""
         here = {cell.server.name: cell.variant for cell in self.cells
                 if cell.variant.name == variant}
         return self.experiment.baseline_of(next(iter(here.values())), here)

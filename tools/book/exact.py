@@ -135,7 +135,8 @@ class Exact(Block):
 
 
 def read(app):
-    """Give the book's Data what was counted; a curve of another time has a folder of its own."""
+    """Give the book's Data what was counted. A curve that was counted at another time has a folder
+    of its own, too."""
     app.book_data.exact = results.read(FOLDER)
     for path in FOLDER.glob("*/curves.json*"):
         table = results.read(path.parent)

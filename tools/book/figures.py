@@ -201,8 +201,9 @@ def show(value, digits=None):
 
 def compare(runs, text):
     """Return how two servers compare at one point, as stats.compare() says it, and "words". `text`
-    is "guestbook 100 prethreaded preforking", perhaps with a figure (else cpu_us) and a variant;
-    with "|" between them, names may have blanks. `runs`: {name: Run}. Raises FigureError."""
+    is "guestbook 100 prethreaded preforking", and then perhaps a figure (rate, else cpu_us) and
+    the name of a variant; with "|" between them, names may have blanks. `runs`: {experiment or
+    study: Run}. Raises FigureError."""
     try:
         name, x, server, base, *more = map(str.strip, text.split("|")) \
             if "|" in text else text.split(maxsplit=5)

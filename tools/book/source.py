@@ -61,7 +61,8 @@ def quote(path, name):
 
 
 class Index:
-    """Where each name is defined, and which functions, and tables, use each function."""
+    """Where each name is defined, and what uses each function: a function, or a table that holds
+    its address."""
 
     def __init__(self):
         self.texts = {path: (TOP / path).read_text(encoding="utf-8") for path in files()}
@@ -119,7 +120,8 @@ class Index:
         return f"{page}#L{number}"
 
     def used_by(self, names, path):
-        """Return links to what uses the `names` of a file, with files where names are equal."""
+        """Return links to what uses the `names` of a file; of several that have one name, with
+        their files."""
         users = set().union(*(self.users.get(self.find(name, path), ()) for name in names))
         called = [user for user, _ in users]
         return ", ".join(

@@ -40,7 +40,8 @@ CELLS = {one["name"]: Cell(**one) for one in _FILE["cell"]}
 
 
 def among(names, known, setting):
-    """Return those of `known`, by name, that a comma-separated list names. Raises ValueError."""
+    """Return the values of `known`, {name: value}, that the comma-separated list `names` asks for,
+    in its order. Raises ValueError for an unknown name; `setting` is what the list is called."""
     wanted = names.replace(",", " ").split()
     if unknown := [name for name in wanted if name not in known]:
         raise ValueError(f"{setting} has '{unknown[0]}'; it can have all, or {', '.join(known)}")
@@ -48,7 +49,8 @@ def among(names, known, setting):
 
 
 def chosen(names):
-    """Return the cells of a list: "" are those of every day, "all" are all. Raises ValueError."""
+    """Return the cells of a comma-separated list: "" means those of every day, "all" all of them.
+    Raises ValueError."""
     if names == "all":
         return list(CELLS.values())
     return among(names, CELLS, "EXPERIMENT") or [one for one in CELLS.values() if not one.more]

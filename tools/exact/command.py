@@ -42,7 +42,8 @@ def split(text):
 
 
 def chosen_servers(text):
-    """Return the names of the servers of a list, all for "". Raises ValueError."""
+    """Return the names of the servers of a comma-separated list of numbers or names, all for "".
+    Raises ValueError."""
     wanted = split(text)
     if wanted == ("none",):
         return ()
@@ -175,7 +176,8 @@ def measure_curves(settings, bench):
 
 
 def measure_cells(settings, bench, cells):
-    """Count, print, draw and write what `cells` cost a bench; return what why.draw() drew."""
+    """Count, print, draw and write what `cells` cost the servers of a bench; return what was
+    drawn (see why.draw())."""
     counted, drawn = counted_with_progress(bench, cells, settings.why), {}
     print(*table(bench.programs, cells, counted), "", *sure(bench.programs, counted), sep="\n")
     if settings.why:

@@ -103,7 +103,8 @@ class Bench:
         return parts.Kernel(kept.read_text(encoding="ascii").splitlines())
 
     def count(self, program, cells, why=False, **windows):
-        """Return {name of a cell: Counted} of those `cells` a Program can do; or MachineError."""
+        """Return {name of a cell: Counted} of a Program, for those of `cells` that it can be asked.
+        Raises MachineError."""
         cells = [cell for cell in cells if program.can(cell)]
         return self.count_plan(program, all_cells.plan(program, cells, **windows), cells, why)
 
@@ -117,7 +118,8 @@ class Bench:
         return counted
 
     def counted(self, booted, program, cells, why=False):
-        """Return {name of a cell: Counted} of a machine that has counted `cells` at a Program."""
+        """Return {name of a cell: Counted} of what a machine (Booted) has counted of a Program in
+        `cells`; with `why`, which it must have been booted with, also where the code was."""
         counted = per_request(booted, cells)
         if why:
             server = parts.Code(booted.maps[0], program.path)
@@ -138,8 +140,8 @@ def per_request(booted, cells):
 
 
 def each(programs, one):
-    """Return {name of a Program: what one(program) returns, if it is not None}, as many at a time
-    as there are cores. A process for each request takes longest, so that comes first."""
+    """Return {name of a Program: what one(program) returns}, without those that are None. As many
+    programs run at a time as there are cores; those that fork take longest, and so come first."""
     ordered = sorted(programs, key=lambda program: "forking" not in program.name)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         found = dict(zip([program.name for program in ordered], pool.map(one, ordered)))

@@ -21,9 +21,10 @@ REDIS_CONF = "port 6379\nbind 127.0.0.1\nsave \"\"\nappendonly no\nhz 1\n"
 
 
 def build_servers(tree, source, out, further=()):
-    """Build the seven of a copy of a source tree (a path) with the guest's compiler, into the
-    folder `out`. A pair (path of a folder in the tree, words of a compiler that runs behind them)
-    is `further`. Raises TreeError and OSError."""
+    """Build the seven of a source tree (a path) with the guest's compiler, into the folder `out`.
+    Sources are copied first, so that nothing in `source` changes. `further` is a pair: the path of
+    another folder in the source tree, and the words of a compiler that runs after the seven are
+    built, with the copy as its working folder. Raises TreeError and OSError."""
     with scratch.folder("exact") as folder:
         for name in ("Makefile", "common", *(p.parent.name for p in source.glob("0*/main.c"))):
             copy = shutil.copytree if (source / name).is_dir() else shutil.copy2
@@ -37,7 +38,8 @@ def build_servers(tree, source, out, further=()):
 
 
 def build_guest(tree, out):
-    """Build the guest's own programs into the folder `out`; return {path in the archive: path}."""
+    """Build the guest's first process, and a library, into the folder `out`; return {path in the
+    archive: path}. Raises TreeError and OSError."""
     tree.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror",
               "-static", "-o", "/out/init", "init.c", "load.c"], HERE / "guest", out)
     tree.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror",
@@ -46,7 +48,8 @@ def build_guest(tree, out):
 
 
 def build_plugin(qemu_version, out):
-    """Build the plugin for QEMU's version (two numbers) in `out`; return its path, or TreeError."""
+    """Build the plugin for QEMU's version (a pair of numbers) with this machine's compiler; return
+    its path in the folder `out`. Raises TreeError."""
     interface = 1 if qemu_version < (9, 0) else 2 if qemu_version < (9, 1) else 3
     path = out / "plugin.so"
     done = subprocess.run(

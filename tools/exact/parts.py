@@ -106,7 +106,8 @@ class Where:
     load: dict          # soft interrupts in the load's process, which no server is charged
 
     def parts(self):
-        """Return {part: (in the server's calls, in soft interrupts)} of what it is charged."""
+        """Return {part: (in the server's calls, in soft interrupts)} in the order of NAMES, all
+        that the server is charged."""
         sums = {name: [0.0, 0.0] for name in NAMES}
         for name, executed in self.user.items():
             sums[LIBRARIES if ".so" in name or name.startswith("[") else OWN][0] += executed

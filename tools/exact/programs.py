@@ -92,7 +92,8 @@ def _variant(tree, name, out):
 
 
 def _floors(tree, names, out):
-    """Return two Programs for each server: its system calls alone, and the least it needs."""
+    """Return two Programs for each server: the floor, which makes its system calls, and the least
+    that a server of its design needs."""
     told = json.loads((PEERS / "floors/peer.json").read_text(encoding="utf-8"))
     found = []
     for kind, flags in (("floor", ()), ("least", ("-DFLOOR_LEAST",))):
@@ -156,7 +157,8 @@ def _peer(tree, name, connections, out, say):
 
 
 def build(tree, choice, out, say):
-    """Return a valid Choice's Programs, built in `out`. Raises TreeError, VariantError, OSError."""
+    """Return the Programs of a valid Choice, built into `out` (a Path). Raises TreeError,
+    VariantError and OSError."""
     found = []
     if choice.names:
         say("Building the servers with the guest's compiler ...")

@@ -93,8 +93,8 @@ def write(folder, name, machine, told):
 
 
 def read(folder, names=FILES):
-    """Return the Table of the files in a folder that have one of `names`, or that name and .xz.
-    Raises OSError, also if there is none, and ValueError."""
+    """Return the Table of the files in a folder that have one of `names`, plain or compressed (with
+    .xz behind the name). Raises OSError, also if there is none, and ValueError."""
     paths = [Path(folder) / name for name in names]
     files = {path.name: rundir.read_json(path) for path in paths if rundir.stored(path)}
     if not files:

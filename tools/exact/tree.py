@@ -37,8 +37,9 @@ class Tree:
     versions: dict
 
     def run(self, argv, source=None, out=None):
-        """Run a program with the tree as its root, the folder `source` as /src, where it works,
-        and `out` as /out. Return what it printed; raise TreeError with that if it fails."""
+        """Run a program of the tree with the tree as its root, the folder `source` (a path) as
+        /src and its working folder, and the folder `out` as /out. Return what it printed. Raises
+        TreeError with that if it fails."""
         binds = "".join(f'mount --bind "{folder}" "{self.root}/{name}" && '
                         for folder, name in ((source, "src"), (out, "out")) if folder)
         script = f'{binds}mount --rbind /dev "{self.root}/dev" && ' \
@@ -56,7 +57,8 @@ class Tree:
         return done.stdout
 
     def add(self, name, packages, say):
-        """Unpack further packages, once; return {package: version}. Raises TreeError."""
+        """Unpack further packages and what they need, once; `name` is what they are for. Return
+        {package: version}. Raises TreeError."""
         def make(folder):
             say(f"Unpacking {name} below build/exact/, once ...")
             return _versions(_install(folder, packages, self.root), packages)
@@ -112,7 +114,8 @@ def _unpack(archives, root):
 
 
 def _install(folder, packages, root):
-    """Unpack packages and what they need into `root`; return what _apt() returns for `folder`."""
+    """Unpack packages and what they need into `root`; return the function of _apt(), which keeps
+    its state in `folder`. Raises TreeError."""
     suite = MACHINE["guest"]["suite"]
     apt = _apt(folder, [suite, f"{suite}-security"])
     apt("apt-get", "-qq", "update")

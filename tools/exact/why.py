@@ -41,7 +41,8 @@ def tables(chosen, cells, counted):
 
 
 def draw(chosen, cells, counted, folder):
-    """Write pictures of each server and each two neighbours into `folder`; return {file: title}."""
+    """Write a picture for each server, and for each two neighbours, into `folder` (a Path); return
+    {name of a file: what it shows}."""
     # pylint: disable-next=import-outside-toplevel     # altair, which only this needs
     from tools.exact import pictures
     of = {one.name: {cell.name: counted[one.name][cell.name].where for cell in cells

@@ -27,7 +27,8 @@ FACTS = TOP / "build" / "fleet" / "facts.json"
 
 
 def install():
-    """Make the environment with Ansible, unless it is there. Raises Mistake."""
+    """Make the environment with Ansible, unless it is there. Raises Mistake when it cannot be
+    made."""
     reason = venv.make(str(VENV), [str(WANTED)], "Ansible")
     if reason:
         raise Mistake(f"Ansible cannot be installed: {reason}. This needs Python 3.11, "
@@ -58,7 +59,8 @@ def why_of(text):
 
 
 def changed_files():
-    """Return how many tracked files differ from the last commit. Raises Mistake without git."""
+    """Return how many tracked files differ from the last commit. Raises Mistake outside of a git
+    checkout."""
     done = subprocess.run(["git", "-C", TOP, "status", "--porcelain",
                            "--untracked-files=no"], capture_output=True, text=True,
                           check=False)

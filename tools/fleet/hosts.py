@@ -86,8 +86,9 @@ class Host:
                 self.process.wait()
 
     def call(self, function, *args, serve=None, seconds=PATIENCE):
-        """Return or raise what `function(*args)` does on the host; serve(*question) answers what it
-        asks the session. Raises HostError, also without an answer within `seconds`."""
+        """Return what `function(*args)` returns on the host, or raise what it raises.
+        `serve(*question)` answers what it asks the session. Raises HostError, also when there is no
+        answer within `seconds`."""
         self.send(function, *args)
         return self.receive(serve, seconds)
 

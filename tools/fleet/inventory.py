@@ -25,7 +25,8 @@ class Mistake(OSError):
 
 
 def ansible(program, *words, **settings):
-    """Run a program of Ansible with our settings; return the CompletedProcess. Raises Mistake."""
+    """Run a program of Ansible with our settings; return the CompletedProcess. Raises Mistake
+    when it is not installed."""
     try:
         return subprocess.run(
             [program, *words], check=False, text=True, cwd=TOP, **settings,

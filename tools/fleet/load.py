@@ -74,7 +74,8 @@ def merge(results, begins):
 
 
 def together(found):
-    """Return what Generators.run() does, of [(Host, load.Result, per cent of its cores busy)]."""
+    """Return the same as Generators.run() for [(Host, load.Result, how busy its cores were in per
+    cent)]."""
     begins = [result.began - host.ahead for host, result, _ in found]
     merged = merge([result for _, result, _ in found], begins)
     silent = {}         # each tool counts the silent clients of its whole host
@@ -97,7 +98,8 @@ def together(found):
 # -------------------------------------------------------------- on a load host
 
 def generate(name, job, cores, begin):
-    """Run `job` when the clock here shows `begin`; return (load.Result, per cent of cores busy)."""
+    """Run `job` with the tool `name` when the clock here shows `begin`. Return (load.Result, how
+    busy the cores were in per cent)."""
     before = procfs.busy_times()
     time.sleep(max(0.0, begin - time.monotonic()))
     begun = time.monotonic()        # the wait, in which the cores idle, does not count
@@ -131,7 +133,8 @@ class Generators:
                 for host, agents in self.agents.items()]
 
     def ready(self, clients):
-        """Have agents for the clients, and know their clocks. Raises HostError."""
+        """Have agents for the clients, and know how their clocks differ from ours. Raises
+        HostError."""
         for host, one in self.chosen(clients):
             if not one.line:
                 one.__enter__()

@@ -178,7 +178,8 @@ class Fleet:
         self.generators.ready(1 if cell.experiment.open_loop else cell.x)
 
     def run(self, name, job):
-        """Return the load.Result of a job, by all generators. Raises HostError and LoadError."""
+        """Return the load.Result of all generators for a job of the server's host. Raises HostError
+        and LoadError."""
         job = replace(job, url=job.url.replace("//127.0.0.1:", f"//{self.server.address}:"))
         before, begun = self.redis.call(cpu_of, self.redis_pid), time.monotonic()
         result, self.parts = self.generators.run(name, job)
@@ -198,7 +199,8 @@ class Runner(cells.Runner):
         self.fleet = fleet
 
     def run(self, cell, seconds):
-        """As cells.Runner. Raises HostError when a host that dropped out cannot be reached."""
+        """As cells.Runner. Raises HostError when a host that dropped out cannot be reached
+        again."""
         self.fleet.ready(cell)
         try:
             [row] = self._there("run", cell, seconds).rows

@@ -30,7 +30,8 @@ class Response:
 
 
 def request(path="/", method="GET", fields=(), body=b"", host="localhost"):
-    """Return a request as bytes, with Content-Length; `fields` are lines without their end."""
+    """Return a request as bytes; `fields` are lines without their end. A body gets its
+    Content-Length."""
     if body:
         fields = (*fields, f"Content-Length: {len(body)}")
     lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", *fields]

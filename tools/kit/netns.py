@@ -51,7 +51,8 @@ def enter():
 
 
 def set_limits(limits):
-    """Set {path below /proc/sys/net: value}. Raises OSError, also outside of our network."""
+    """Set {path below /proc/sys/net: value}. Raises OSError, also before enter(): it would change
+    the machine."""
     if not _entered:
         raise OSError(errno.EPERM, "there is no network of its own", *limits)
     for path, value in limits.items():
@@ -59,7 +60,8 @@ def set_limits(limits):
 
 
 def problem():
-    """Return why this process cannot have a network of its own, or "": a child tries it."""
+    """Return why this process cannot have a network of its own, or "". A child tries it, so that
+    nothing changes here."""
     done = subprocess.run([sys.executable, __file__], stderr=subprocess.PIPE,
                           text=True, check=False)
     return done.stderr.strip().rpartition("\n")[2].removeprefix("OSError: ")

@@ -103,7 +103,8 @@ def _reap(process):
 
 
 def stop(process, first=signal.SIGTERM, seconds=3.0):
-    """Send `first`, wait up to `seconds`, kill what is left of its session. Return its Exit."""
+    """End `process`: ask with the signal `first`, wait up to `seconds`, then kill what is left of
+    its session. Return its Exit."""
     early = _reap(process)
     if not early:
         os.kill(process.pid, first)
@@ -119,7 +120,8 @@ def end_all():
 
 
 def adopt_orphans():
-    """Become the parent of our descendants that lose theirs; then call reap_orphans() at times."""
+    """Become the parent of all that descend from us and lose theirs; reap_orphans() has to be
+    called now and then."""
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 

@@ -46,7 +46,8 @@ def read_int(path, otherwise=0):
 
 
 def find(pattern, path):
-    """Return what the first group of `pattern` matches in a file, "" without. ^, $: of a line."""
+    """Return what the first group of `pattern` matches in a file, "" where it does not. ^ and $
+    are the ends of a line."""
     found = re.search(pattern, read(path), re.MULTILINE)
     return found[1] if found else ""
 
@@ -65,7 +66,8 @@ def process(pid):
 
 
 def state(pid, thread=None):
-    """Return the letter of proc(5) for a process or a thread of it: R, S, D ...; "": has ended."""
+    """Return the letter of proc(5) for a process or one of its threads: R, S, D, T, Z ...; "" if
+    it has ended."""
     path = f"/proc/{pid}/task/{thread}/stat" if thread else f"/proc/{pid}/stat"
     return read(path).rpartition(")")[2][1:2]
 
@@ -79,18 +81,21 @@ def listed(folder):
 
 
 def threads(pid):
-    """Return the thread ids of a process, its own id first; [] if it has ended."""
+    """Return the thread ids of a process in order, [] if it has ended; the first is the process
+    id."""
     return sorted(map(int, listed(f"/proc/{pid}/task")))
 
 
 def system_calls(pids):
-    """Return {number of a system call: how many threads are in it}; -1: a page fault; "running"."""
+    """Return {number: how many threads of these processes are in that system call}, the numbers as
+    text; "-1" stands for a page fault, "running" for none."""
     paths = (f"/proc/{pid}/task/{thread}/syscall" for pid in pids for thread in threads(pid))
     return Counter(words[0] for words in (read(path).split() for path in paths) if words)
 
 
 def children(pid, threads_of=threads):
-    """Return the ids of a process's children, zombies too: they are listed by forking thread."""
+    """Return the process ids of a process's children, zombies too: a child is listed with the
+    thread that forked it."""
     found = []
     for thread in threads_of(pid):
         found += map(int, read(f"/proc/{pid}/task/{thread}/children").split())
@@ -110,7 +115,8 @@ def tree(root):
 
 
 def settle(root):
-    """Wait until processes and threads below `root` are the same for 20 ms, at most 0.5 s."""
+    """Wait until processes and threads below `root` stay the same for 20 ms, half a second at
+    most."""
     seen = [None]
 
     def is_same():

@@ -1,4 +1,4 @@
-"""A line of progress: on a terminal written again, elsewhere printed from time to time."""
+"""A line of progress: rewritten in its place on a terminal, elsewhere printed now and then."""
 
 import shutil
 import sys

@@ -105,7 +105,8 @@ class RedisServer:
         return words
 
     def _start(self):
-        """Start it, with a guestbook; return False if its port is taken. Raises RedisError."""
+        """Start it on its port, with a guestbook; return False if another program has the port.
+        Raises RedisError and OSError."""
         with open(os.path.join(self.folder, "log"), "wb") as log:
             self.process = child.spawn(self._command(), self.cores, log, self.folder)
         self.pid = self.process.pid
@@ -131,8 +132,9 @@ class RedisServer:
         return f"redis-server ended: {self._log().strip().rpartition(chr(10))[2]}"
 
     def hurry(self):
-        """Let it run before all other programs, where that is allowed; not for measurements. On a
-        crowded machine a reply could take more than 250 ms, and a page would be a 503."""
+        """Let it run before all other programs, where that is allowed; not for measurements. The
+        servers wait 250 ms for a reply: on a crowded machine Redis could be later, and a page would
+        be a 503."""
         with contextlib.suppress(PermissionError, ProcessLookupError):
             os.sched_setscheduler(self.pid, os.SCHED_RR, os.sched_param(1))
 

@@ -21,7 +21,8 @@ _swept = False
 
 @contextlib.contextmanager
 def folder(what):
-    """Yield the path of a new folder, with `what` in its name; remove it after the block."""
+    """Yield the path of a new folder that only we may enter; `what` becomes part of its name. It
+    is removed after the block. Raises OSError."""
     path = make(what)
     try:
         yield path
@@ -72,7 +73,8 @@ def hold(path):
 
 
 def sweep(parent, prefix, removes):
-    """Call removes(path) on all in `parent` that begin with `prefix`, are ours, and free."""
+    """Call removes(path) on all in `parent` whose name begins with `prefix`, that is ours, and
+    that no run holds."""
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for one in entries:
             if one.name.startswith(prefix):

@@ -158,7 +158,8 @@ def ready(text):
 
 @contextmanager
 def running(server, start, log_path):
-    """Run `server` until the block ends. Raises ServerError when it is not ready in time."""
+    """Run `server` until the block ends. Raises ServerError when it cannot be started or is not
+    ready in time."""
     problem = server.problem()
     if problem:
         raise ServerError(problem)

@@ -75,7 +75,8 @@ def accepts(port):
 
 
 def accept_queue(port):
-    """Return how many connections wait in the accept queues of `port`, and how many fit in."""
+    """Return how many connections wait in the accept queues of `port`, and how many fit into them.
+    Raises OSError."""
     found = tcp(LISTEN, local=port)
     return sum(one.unread for one in found), sum(one.unsent for one in found)
 

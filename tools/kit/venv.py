@@ -52,8 +52,9 @@ def restart_inside():
 
 def make(folder=FOLDER, wanted=WANTED, what=WHAT):
     """Make an environment with the packages that the files `wanted` list, unless it is there;
-    return "" or why not. A package must have a hash of the list (scripts/pin_requirements.sh). Of
-    two programs that find the environment missing, the second waits for the first."""
+    return "" or why not. A package is installed only if its file has a hash of the list
+    (scripts/pin_requirements.sh). Of two programs that find the environment missing, the second
+    waits for the first."""
     python = os.path.join(folder, "bin", "python")
     installed = os.path.join(folder, "requirements.txt")
     shown = os.path.relpath(folder, TOP)

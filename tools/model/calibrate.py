@@ -80,7 +80,8 @@ def wake_up(cells, known):
 
 
 def scan(rows, known):
-    """Return the us of a descriptor in a turn of poll, from cells with idle ones; else `known`."""
+    """Return what a descriptor takes in a turn of poll (us), from cells of poll with idle
+    connections; `known` without them."""
     mine = [row for row in rows
             if row["variant"] == IDLE and row["rate"] and row["server"] == "poll"]
     least = min((row["x"] for row in mine), default=0)

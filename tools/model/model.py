@@ -112,7 +112,8 @@ def load(path=COSTS):
 
 
 def crowded(setting):
-    """Return whether more clients keep connections than it has workers: then it closes them."""
+    """Return whether a server closes each kept connection after a page: more clients come than it
+    has workers."""
     return setting.page == "answer kept" and setting.clients > setting.slots
 
 

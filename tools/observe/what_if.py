@@ -61,7 +61,8 @@ SETTINGS = (
 
 
 def main(words):
-    """Print what the model predicts for these settings; return the exit status."""
+    """Print what the model predicts for the settings in the environment or in `words`; return the
+    exit status."""
     try:
         asked = config.ask(argparse.ArgumentParser(
             prog="python3 -m tools.observe model", usage="%(prog)s [OPTION...]",

@@ -115,8 +115,9 @@ def rows(experiment, variant, shown):
 
 
 def unsettled(summary):
-    """Return how many comparisons are not settled, in one line; "" when all are. At the points of
-    the rows, rows() marks them, unless it has no column for the server or the run was lost."""
+    """Return how many comparisons are not settled, in one line; "" when all are. Those at the
+    points that the rows show are the ones that rows() marks, unless it has no column for the server
+    or the run was lost."""
     count = {True: [0, 0], False: [0, 0]}       # {in a row: [open ones, all]}
     for experiment in summary["experiments"]:
         for one in experiment["comparisons"]:

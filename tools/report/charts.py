@@ -81,7 +81,8 @@ class Page:
                       for place, s in enumerate(summary["servers"])}
 
     def rows(self, key):
-        """Return the points of all curves as rows, `key` by x; without a figure, a curve breaks."""
+        """Return the points of all curves as rows of a chart, `key` by x. A curve breaks where
+        there is no figure."""
         return [self.row(one["server"], point, key)
                 for one in self.curves for point in one["points"]]
 
@@ -143,8 +144,9 @@ def cost(page):
 
 def by_x(page, key):
     """Return the rates that were reached ("rate"), what a request costs ("cpu_us") or within which
-    time 99 % of the answers came ("p99_ms"; in a closed loop, that is the rate once more): curves
-    by x, bars when there is one x only, None without figures."""
+    time 99 % of the answers came ("p99_ms"): curves by x, bars when there is one x only. None
+    without figures, and for "p99_ms" in a closed loop, whose response times are its rate once
+    more."""
     text, said = {
         "cpu_us": ("CPU microseconds a request", "with children"),
         "rate": (f"{page.experiment['unit']} reached", HOLLOW),
@@ -163,7 +165,8 @@ def by_x(page, key):
 
 
 def counted(page, figure):
-    """Return (curves of what a hook counted, medians by x; the same in words), or ValueError."""
+    """Return (curves of a figure that a hook of a study counted, medians by x; the same in words).
+    Raises ValueError without any."""
     rows = [{"server": page.titles[one["server"]], "x": one["x"], "y": one["median"],
              "low": one["median"], "high": one["median"], "mark": "", "model": None}
             for one in page.experiment.get("counted", ())
@@ -248,7 +251,8 @@ def spread(places, room, apart=14):
 
 
 def labels(page, rows, domain, inner):
-    """Return the layers that name each curve at its end. `inner`: pixels of the scale's height."""
+    """Return the layers that name each curve next to its end, with its marker. `inner` is the
+    height of the scale in pixels."""
     last = {one["server"]: one["y"] for one in rows if one["y"]}
     along, back = (float, float) if page.linear else (math.log, math.exp)
     low, high = map(along, domain)

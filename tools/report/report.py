@@ -57,7 +57,8 @@ def make(folder, experiments=()):
 
 
 def simulate(summary, env, folder):
-    """Write simulator.html with the costs of a run; return whether its cells tell them."""
+    """Write simulator.html with the costs of a run, and return True; False, and no file, where the
+    run does not tell them, because it has no cells with few clients."""
     known = model.load()
     try:
         costs = calibrate.calibrate(calibrate.rows_of(summary), known)

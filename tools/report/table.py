@@ -135,8 +135,9 @@ def cost(experiment, variant, place, titles, found, said):
 
 
 def by_x(experiment, variant, titles, title, cell, notes=()):
-    """Return a Table of what cell(point) says, a line for each x and a column a server; of no x if
-    it says nothing."""
+    """Return a Table with a line for each x and a column for each server. cell(point) returns the
+    text of a point, "" for none; an x without any text has no line, and a Table without lines has
+    no `notes`."""
     curves = {one["server"]: one["points"] for one in experiment["curves"]
               if one["variant"] == variant}
     cells = {}          # {x: {server: text}}
@@ -150,7 +151,7 @@ def by_x(experiment, variant, titles, title, cell, notes=()):
 
 
 def reached(point):
-    """Return the rate of a point. 2/3: two of three runs gave one."""
+    """Return the rate of a point as text. "2/3" behind it: two of three runs gave one."""
     rate = number(point["rate"]["middle"]) if point["rate"] else "-"
     whole = point["runs"] == point["planned"]
     return SIGNS[mark(point)] + rate + ("" if whole else f" {point['runs']}/{point['planned']}")
@@ -254,7 +255,8 @@ def say(*sentences):
 
 
 def all_lines(summary, size, wide=False):
-    """Return sentences and tables as lines of `size` characters at most; `wide`: every table."""
+    """Return sentences and tables of all experiments as lines of `size` characters at most;
+    `wide`: every table."""
     made = []
     for experiment in summary["experiments"]:
         for variant in experiment["variants"]:

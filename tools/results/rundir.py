@@ -165,8 +165,8 @@ def copy(run, folder, compressed):
 
 def kept(data):
     """Return a CSV file, as bytes, as it is kept for long: every row; figures with DIGITS; no
-    names of files in raw/, which stay behind; no FORMER columns. The rounds of a cell follow each
-    other, which are alike and so take less room; their order in time is a column."""
+    names of files in raw/, which stay behind; no FORMER columns. The rounds of a cell stand
+    together: they are alike, so they take less room. Their order in time is a column."""
     reader = csv.DictReader(io.StringIO(data.decode(), newline=""))
     names = [name for name in reader.fieldnames or () if name not in FORMER]
     rows = [{name: _digits(name, row[name]) for name in names} for row in reader]

@@ -20,8 +20,9 @@ def core_was_limit(values):
 
 
 def judge(row, tool, width=1):
-    """Return (limit, evidence) for a measured row of samples.csv. `tool` is its load tool (with
-    `name`, `busy_waits`, `open_loop`), `width` how many cores that could use at most."""
+    """Return (limit, evidence) for a measured row of samples.csv. `tool` is its load tool, an
+    object with `name`, `busy_waits` and `open_loop`, and `width` how many cores its threads and
+    processes could use at most."""
     def value(key):
         return row.get(key) or 0.0
 

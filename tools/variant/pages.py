@@ -31,7 +31,8 @@ def lines_changed(patch):
 
 
 def cost(variant):
-    """Return (files, lines added, lines removed) of a variant's patch. Raises VariantError."""
+    """Return (files, lines added, lines removed) of a variant's patch. Raises VariantError
+    when there is none, or it changes nothing."""
     changed = lines_changed(variant.patch.read_text()) if variant.patch.exists() else {}
     if not changed:
         raise VariantError(f"there is no variants/{variant.name}.patch, or it changes nothing")

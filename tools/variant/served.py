@@ -52,7 +52,8 @@ class Served:
                             ["Content-Type: application/x-www-form-urlencoded"], form)
 
     def wait_for(self, look, what):
-        """Call look() until it returns something true; else AssertionError with `what`."""
+        """Call look() until it returns something true. AssertionError with `what` if it never
+        does."""
         assert wait.until(look, SECONDS, self.live.process), f"waited in vain for {what}"
 
     def wait_until_read(self, connection):
@@ -70,11 +71,13 @@ class Served:
         return [one.pid for one in procfs.tree(self.pid)]
 
     def calls(self):
-        """Return how many threads of its children, or its own, are in each call, sorted: [1, 3]."""
+        """Return how many threads of its children (without any: of its own) are in each system
+        call, in order: [1, 3]."""
         return sorted(procfs.system_calls(procfs.children(self.pid) or [self.pid]).values())
 
     def stop(self):
-        """Send SIGTERM. AssertionError unless it ends with 0, its report, and no process left."""
+        """Send SIGTERM. AssertionError unless it ends with status 0, its report, and no process
+        left."""
         all_of_them = self.processes()
         os.kill(self.pid, signal.SIGTERM)
         how = process.wait(self.live.process, SECONDS)
@@ -98,7 +101,8 @@ def running(variant, executable, redis):
 
 
 def own(variant, function):
-    """Return a function of variants/NAME.py, or one that does nothing."""
+    """Return a function of variants/NAME.py; one that does nothing if there is none of that
+    name."""
     path = variant.page.with_suffix(".py")
     if not path.exists():
         return lambda server: None

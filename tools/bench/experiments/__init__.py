@@ -113,7 +113,8 @@ class Experiment:
         return wanted if wanted in names else [*ours, *sorted(names)][0]
 
     def workers(self, server, variant, machine, x):
-        """Return how many loops --workers asks for in a cell of x clients; None without loops."""
+        """Return how many loops --workers asks for in a cell of x clients; None for a server that
+        has no loops."""
         return (len(machine.all_cores) if variant.many_workers else 1) if server.has_loops else None
 
     def cores(self, variant, machine):
@@ -142,7 +143,8 @@ class Experiment:
                         pause=variant.pause, threads=len(machine.load_cores))
 
     def check(self, get):
-        """Raise WrongAnswer unless the server answers as it should; `get` is that of client()."""
+        """Raise WrongAnswer unless the server answers as it should; `get` is what client()
+        returns."""
         body = self.body.encode()
         if "pattern" in self.right:
             body = re.compile(self.right["pattern"].encode(), re.DOTALL)
@@ -154,12 +156,14 @@ class Experiment:
         return nullcontext([])
 
     def finish(self, folder):
-        """Return lines to print when all is measured in `folder`, and not yet summed up."""
+        """Return lines to print. Called with `folder`, the path of the results, when all is
+        measured and nothing is summed up yet."""
         return []
 
 
 def client(port):
-    """Return get(path) for Experiment.check: (status, headers in lower case, body)."""
+    """Return the `get` for Experiment.check: get(path) returns (status, headers in lower case,
+    body)."""
     def get(path):
         try:
             answer = http.get(("127.0.0.1", port), path)

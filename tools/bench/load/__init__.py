@@ -33,8 +33,9 @@ def missing(name):
 
 def run(name, job, cores, tick=None):
     """Run `job` with the tool `name` on `cores`; return the Result. `tick()` is called while it
-    runs, and returns when it is to be called again (time.monotonic). A tool that does not end in
-    time is interrupted, then killed. Raises LoadError, also when it ends without a report."""
+    runs; it returns when it wants to be called again (seconds of time.monotonic). A tool that does
+    not end in time is interrupted, then killed. Raises LoadError, also when it ends without a
+    report."""
     tool = TOOLS[name]
     if missing(name):
         raise LoadError(f"{name} is not installed: {missing(name)}")

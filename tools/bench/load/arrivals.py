@@ -23,7 +23,8 @@ TINY = 1e-9         # seconds: waits that differ by less are the same
 
 def schedule(job):
     """Return [(seconds, is it of the other kind?)] of all requests of `job`, sorted: Poisson
-    arrivals at job.rate, of which job.share are of the other kind. A seed gives the same ones."""
+    arrivals at job.rate, a share of job.share of them of the other kind. The same seed gives the
+    same arrivals."""
     drawn = random.Random(f"{job.seed} {job.rate} {job.share}")
     other = set(drawn.sample(range(job.asked), round(job.asked * job.share)))
     now, found = 0.0, []
@@ -48,8 +49,9 @@ def queue_of_one(arrivals, short, other):
 def predicted(requests):
     """Return {figure: milliseconds} of what the short ones of `requests`, [(seconds when it was
     due, is it of the other kind?, microseconds that it took or None)], would take in a queue with
-    one server; {} without a good one. The fastest of each kind tells what the server needs for it;
-    what client and kernel need around that, the median of the short ones that met nobody."""
+    one server; {} without a good one. The fastest of each kind tells how long the
+    server needs for it; the median of the short ones that met nobody tells what the client and the
+    kernel need around that."""
     needs = {kind: min((took / 1e6 for _, other, took in requests
                         if other == kind and took is not None), default=0.0)
              for kind in (False, True)}
@@ -66,7 +68,8 @@ def predicted(requests):
 
 
 def percentile(values, percent):
-    """Return the smallest of sorted `values` that `percent` of them do not exceed; None of none."""
+    """Return the smallest of the sorted `values` that at least `percent` of them do not exceed;
+    None of no values."""
     return values[max(0, -(-len(values) * percent // 100) - 1)] if values else None
 
 

@@ -31,8 +31,9 @@ class Machine:
 
 def layout(server_cores=None, load_cores=None):
     """Return the Machine, and raise the limit of descriptors to the hard one. The server gets
-    `server_cores` (None: the first core), load and Redis `load_cores` (None: all that share nothing
-    with the server's; without such, their other halves; without these, the server's own)."""
+    `server_cores` (None: the first core). The load and Redis get `load_cores` (None: all cores that
+    share nothing with the server's; without such cores their other halves; without these the
+    server's own)."""
     everything = frozenset(os.sched_getaffinity(0))
     mine = server_cores or frozenset({min(everything)})
     halves = frozenset().union(*(siblings(core) for core in mine))

@@ -38,7 +38,8 @@ _running = {}       # {pid: the core that it uses}
 
 @contextlib.contextmanager
 def running(names, cores):
-    """Run the PROGRAMS of these names on each core until the block ends. Raises OSError."""
+    """Run each of the PROGRAMS that `names` lists on each of the `cores` until the block ends.
+    Raises OSError where no process can be started."""
     with contextlib.ExitStack() as stack:
         group = _idle_group() if names else None
         if group:

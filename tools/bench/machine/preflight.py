@@ -126,7 +126,8 @@ def packages(group):
 
 
 def main(_words):
-    """Print what the head of this file says; return 1 when something does not work, else 0."""
+    """Print what the head of this file says; return 1 when something does not work at
+    all, else 0."""
     found = doctor()
     todo = sorted((one for one in found if not one.ok and one.weight > LESS),
                   key=lambda one: -one.weight)

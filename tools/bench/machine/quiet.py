@@ -18,7 +18,8 @@ QUICK, FULL = 3.0, 60.0     # seconds to wait at most, before a round
 
 class Gate:
     """Called before each round; waits at most `limit` seconds. After a wait without result, the
-    next is half as long, until it is quiet again: on some machines waiting never helps."""
+    next is half as long, until the machine is quiet again: on one that never is, waiting does not
+    help."""
 
     def __init__(self, machine, limit):
         self.limit = self.patience = limit

@@ -93,7 +93,8 @@ class CostMeter:
             getattr(metric, method)(self)
 
     def _sample(self):
-        """Take a sample; return its CPU seconds: the load tool uses the same core."""
+        """Take a sample; return its CPU seconds. The wall time would include the load tool's, which
+        uses the same core."""
         before = time.thread_time()
         self._look("sample")
         return time.thread_time() - before

@@ -76,7 +76,8 @@ def _move(pid, folder):
 
 class ProcMeter:
     """Counts for a process tree by what /proc shows of it. The split into user and system is that
-    of the cores of `pid`: a process that no clock tick has hit counts as all user time."""
+    of the cores on which `pid` may run, because a process that no clock tick has hit counts as all
+    user time."""
 
     def __init__(self, pid):
         self.pid, self.cores = pid, os.sched_getaffinity(pid)
@@ -89,7 +90,8 @@ class ProcMeter:
 
 
 def of_tree(pid):
-    """Return a block with a meter for `pid` and all that descends from it."""
+    """Return a block with a meter for `pid` and all that descends from it. If they are in a group
+    of their own, they are moved back at its end, and the group is deleted."""
     try:
         return closing(Group(pid))
     except OSError:

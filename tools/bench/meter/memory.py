@@ -8,7 +8,8 @@ ENOUGH = 500            # connections from which the memory of one is known
 
 
 class Memory(Metric):
-    """PSS of the tree, how much a connection adds, most processes and threads of a sample."""
+    """PSS of the whole tree, how much each connection adds, and how many processes and threads a
+    sample saw at most."""
 
     def begin(self, meter):
         self.faults = sum(one.faults for one in meter.tree)

@@ -1,4 +1,5 @@
-"""Other people's servers on the same work: a folder each, with a peer.json (README.md)."""
+"""Other people's servers on the same work: a folder of peers/ each, with a peer.json, which
+README.md explains."""
 
 import json
 import re
@@ -95,7 +96,8 @@ def found(parent=FOLDER):
 
 
 def chosen(text):
-    """Return the Peers that `text` names: "nginx,go", "all" or "". Raises PeerError."""
+    """Return the Peers that `text` names: "nginx,go", "all" or "". Raises PeerError for an
+    unknown name."""
     wanted = text.replace(",", " ").split()
     return [Peer(name) for name in (sorted(found()) if wanted == ["all"] else wanted)]
 

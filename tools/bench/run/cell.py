@@ -133,7 +133,8 @@ class Runner:
                 "$ " + result.command, result.output]))
 
     def _check(self, cell, live):
-        """Raise WrongAnswer unless the server does the work; of a floor, all paths are one."""
+        """Raise WrongAnswer unless the server does the work. A floor sends constant bytes for every
+        path."""
         get = client(live.port)
         if cell.server.kind != "floor":
             cell.experiment.check(get)

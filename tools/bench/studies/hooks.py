@@ -1,4 +1,5 @@
-"""What the file of a study cannot say: load tools without HTTP, and what is counted meanwhile."""
+"""What the file of a study cannot say: load tools that do not speak HTTP, and what is counted
+while a cell is measured."""
 
 import contextlib
 import functools
@@ -44,7 +45,8 @@ def unix_socket(address):
 
 @functools.cache
 def slow_redis(address, ms):
-    """Start a proxy that makes the Redis at `address` slower until we end; return its HOST:PORT."""
+    """Start a proxy before the Redis at HOST:PORT whose replies take `ms` milliseconds longer;
+    return its HOST:PORT. It runs until the session ends."""
     proxy = SlowRedis(int(address.rpartition(":")[2]), ms / 1e3).__enter__()
     return f"127.0.0.1:{proxy.port}"
 
@@ -176,7 +178,8 @@ def spread(cell, live, seen, told):
 
 
 def balancer(cell, live, seen, told):
-    """Tell the microseconds of CPU time a request of the balancer, and of its instances."""
+    """Tell how many microseconds of CPU time the balancer and the instances behind it each spend
+    on a request."""
     def read():
         spent = {"the balancer": 0.0, "the instances": 0.0}
         for one in procfs.tree(live.pid):

@@ -62,7 +62,8 @@ AT_LEAST = 20000        # requests of a run with `requests_each`
 
 
 class Started:
-    """The server of a study called "SERVER" or "SERVER, WAY"; with the server's attributes."""
+    """The server of a study called "SERVER" or "SERVER, WAY"; all that the way does not say is as
+    the server has it."""
 
     def __init__(self, name, ways):
         """Raises PeerError."""
@@ -76,7 +77,8 @@ class Started:
         return getattr(self.server, name)
 
     def command(self, start, port, folder):
-        """Make the kernel settings of this way; return (argv, folder). Raises OSError."""
+        """Make the kernel settings of this way; return (argv, folder to run it in). Raises
+        OSError."""
         argv, folder = self.server.command(dataclasses.replace(
             start, public=hooks.site() + "/public"), port, folder)
         argv = [hooks.slow_redis(start.redis, float(word[len(SLOW):])) if word.startswith(SLOW)
@@ -179,7 +181,8 @@ def names():
 
 
 def load(name):
-    """Return the Study called `name`, or that of the file NAME.toml. Raises ValueError."""
+    """Return the Study called `name`, or that in the file `name` if it ends with .toml. Raises
+    ValueError."""
     path = pathlib.Path(name)
     if path.suffix != ".toml":
         known([name], names(), "as a study")

@@ -205,7 +205,8 @@ def read_options(words):
 
 
 def whole(parser, name, text, most):
-    """Return the number from 1 to `most` that a setting has; else it is an error of `parser`."""
+    """Return the number that the setting `name` was given as `text`; an error of `parser` when it
+    is none from 1 to `most`."""
     with contextlib.suppress(ValueError):
         if 1 <= int(text) <= most:
             return int(text)

@@ -32,7 +32,8 @@ SAID = {
 
 
 def main(words):
-    """Run the command; return its exit status: 2 for a wrong prediction or setting."""
+    """Run the command; return its exit status: 2 for a wrong prediction or setting, before
+    anything is measured."""
     parser = argparse.ArgumentParser(
         prog="python3 -m tools.observe predict", description=__doc__,
         epilog="The settings of bench are environment variables: SECONDS=1 "

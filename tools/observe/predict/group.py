@@ -106,7 +106,8 @@ def lines(class_):
 
 
 def draw(questions, path):
-    """Draw a dot for each prediction, a line where it was measured, as SVG; return its path."""
+    """Draw a dot for each prediction, and a line where it was measured, into the SVG file `path`;
+    return that."""
     # pylint: disable=import-outside-toplevel
     import altair as alt
 

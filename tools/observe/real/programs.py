@@ -48,7 +48,8 @@ def known():
 
 
 def find(names):
-    """Return the path of a program, "" without one. `names`: its names in distributions."""
+    """Return the path of a program that is installed or unpacked, "" without one. `names`: what
+    distributions call it, with commas."""
     places = os.pathsep.join([os.environ.get("PATH", ""), *(
         place for pattern in PLACES for place in sorted(glob.glob(pattern)))])
     return next(filter(None, (shutil.which(name, path=places) for name in names.split(","))), "")

@@ -79,7 +79,8 @@ def _rows(node, x, scale, row):
 
 
 def _fitting(label, room):
-    """Return what `room` letters can show of a label: all, the function, or its beginning."""
+    """Return what `room` letters can show of a label: all of it, the function's name, or the
+    beginning of that."""
     name = label.partition("  ")[0]
     for text in (label, name):
         if len(text) <= room:

@@ -70,7 +70,8 @@ def _addresses(program, offsets):
 
 
 def _names(program, offsets):
-    """Return {offset: [Frame]} of the places in a program that have lines, inlined ones first."""
+    """Return {offset: [Frame]} of a program, those of inlined functions first, for the places in
+    its file that have lines."""
     asked = _addresses(program, offsets)
     # An address is where a call returns to; the call is before it.
     found, frames = {}, []
@@ -94,7 +95,8 @@ def shown(file):
 
 
 def known(calls, world, program):
-    """Return {key: (Frame, ...)} of calls with stacks, innermost first; `program` is a path."""
+    """Return {key: (Frame, ...)} of calls with stacks, innermost first; `program` is the path of
+    the server's executable."""
     program = os.path.realpath(program)
     inside = {address for call in calls for file, address in call.stack if file == program}
     names = _names(program, inside) if inside else {}
@@ -109,7 +111,8 @@ def known(calls, world, program):
 
 
 def _common(stacks):
-    """Return the frames that stacks have in common from the innermost on."""
+    """Return the frames that stacks have in common, innermost first; () if they begin with
+    different lines."""
     several = list(stacks)
     for depth, frames in enumerate(zip(*several)):
         if len(set(frames)) > 1:

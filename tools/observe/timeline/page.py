@@ -11,8 +11,8 @@ _FORM = Path(__file__).with_name("page.html")
 
 
 def draw(timelines, caption):
-    """Return the page's text: zoom, tooltips, light and dark. Beyond LIMIT its tooltips say less,
-    and the shortest bars are left out."""
+    """Return the page's text: zoom, tooltips, light and dark. Where it would be larger than LIMIT,
+    its tooltips say less, and the shortest bars are left out."""
     form = _FORM.read_text(encoding="utf-8")
     span = max(t.end - t.begin for t in timelines)
     for calls, arguments, parts in (

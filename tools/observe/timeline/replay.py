@@ -28,7 +28,8 @@ def data_of(timelines, caption):
 
 
 def page(data, home=()):
-    """Return the page's text; `data` is of data_of(), `home` the (address, name) of a chapter."""
+    """Return the page's text; `data` is that of data_of(), `home` (address, name) of the page of a
+    book that it belongs to."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     back = '<p id="home"><a href="{}">← {}</a></p>\n'.format(*map(html.escape, home)) \
         if home else ""
@@ -36,7 +37,8 @@ def page(data, home=()):
 
 
 def _files(timelines):
-    """Return the names of the files of workers' stacks, main.c first."""
+    """Return the names of the files in which workers stand, or that they came through, main.c
+    first."""
     found = {frame.file for t in timelines for row in t.rows if row.role == "worker"
              for bar in row.bars for frame in lines.stack_of(bar)}
     return sorted((name for name in found if (TOP / name).is_file()),

@@ -40,7 +40,8 @@ class Timeline:
 
 def record(folder, count, delay, path, options=()):
     """Return the Timeline of `count` clients that ask one of the seven. `delay`: seconds until each
-    reply of Redis. A second burst is for lines. Raises lab.LabError."""
+    reply of Redis. A second burst is recorded with stacks, for the lines of source. Raises
+    lab.LabError."""
     with contextlib.ExitStack() as stack:
         redis = stack.enter_context(lab.Redis())
         slow = stack.enter_context(SlowRedis(redis.port, delay))
@@ -103,7 +104,8 @@ def length(came):
 
 
 def assemble(title, trace, plain, with_stacks=None, peer="Redis", lesson=""):
-    """Return the Timeline of a Trace, with lines if there is one with stacks. Calls addr2line."""
+    """Return the Timeline of a Trace, with lines of source if there is one with stacks; `plain`,
+    `peer` and `lesson` are the Timeline's. Pure, but for addr2line."""
     begin, seconds = min(c.begin for c in trace.came), length(trace.came)
     edge = seconds * MARGIN
     calls, found = strace.parse(trace.text), {}

@@ -49,7 +49,7 @@ _FD = re.compile(r"(-?\d+)<(?:([A-Z][A-Za-z0-9-]*):)?(.*)", re.DOTALL)
 
 def parse(text):
     """Return the calls of a trace, in the order in which they began. A call that never returned
-    ends with the trace. Signals, exits and the rest are left out."""
+    ends with the trace. Signals, exits and what cannot be read are left out."""
     calls, open_calls, last = [], {}, 0.0
     stack = []          # of the call whose line was the last one
     for line in text.splitlines():

@@ -41,7 +41,8 @@ def draw(timelines, caption):
 
 
 def whole(title, parts, caption, y):
-    """Return the SVG text of a picture with the lines `caption` below it, from y on."""
+    """Return the SVG text of a picture: `title` above its `parts`, and below them, from y on, the
+    lines `caption`, wrapped to its width."""
     caption = [line for one in caption for line in textwrap.wrap(one, LETTERS)]
     height = y + LINE * len(caption) - 4
     return "\n".join([
@@ -56,7 +57,8 @@ def whole(title, parts, caption, y):
 
 
 def name_line(timeline, said, y):
-    """Return the line of text above the rows of a server."""
+    """Return the line of text above the rows of a server, at y: its title, then `said`, which is
+    not escaped."""
     return (f"<text x='16' y='{y}' font-size='{SMALL}' fill='{QUIET}'><tspan font-size='14' "
             f"font-weight='600' fill='{TEXT}'>{escape(timeline.title)}</tspan>"
             f"<tspan dx='12'>{said}</tspan></text>")

@@ -40,7 +40,8 @@ class History:
         self.kind, self.words, self._last, self._seen = kind, words, now, now
 
     def stay(self, now):
-        """Take a sample of the same state, as most are: note the time, fill the cells at times."""
+        """Take a sample of the same state. Most samples are: so this only notes the time, and fills
+        the cells once a cell."""
         self._seen = now
         if now - self._last > CELL:
             self._fill(self.kind, self._last, now)
