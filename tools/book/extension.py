@@ -128,7 +128,7 @@ class Block(SphinxDirective, Resolved):
         try:
             return getattr(self, self.name.replace("-", "_"))(*self.arguments)
         except WRONG as error:
-            return [nodes.paragraph("", "", self.refuse(f"{self.name}: {error}"))]
+            return [nodes.paragraph("", "", self.refuse(f"{self.name}: {error!r}"))]
 
     # ------------------------------------------------------ what they are of
 

@@ -74,8 +74,9 @@ def _status(answer):
 
 async def ask(address, path, limit=30.0):
     """Return how many seconds one request takes; `limit` when it fails."""
+    begin = time.monotonic()
     one = await _one(1, address, page(path), lambda port: None, limit, 0)
-    return one.end - one.begin if one.status else limit
+    return time.monotonic() - begin if one.status else limit
 
 
 async def trouble(kind, address, path, seconds):
