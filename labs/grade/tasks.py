@@ -236,7 +236,7 @@ LOOK_AT = 0.6           # seconds
 
 
 def expect_sleep(server, what):
-    """Check that the first thread waits, instead of sleeping for a moment and looking again."""
+    """Check that the first thread waits, instead of sleeping with a timeout and looking again."""
     before, began = waits(server.pid, server.pid), time.monotonic()
     time.sleep(LOOK_AT)
     made = waits(server.pid, server.pid) - before

@@ -1,5 +1,5 @@
 """What lasts longer than one client: memory, a worker, and its connection to
-Redis; and who reads what the server prints."""
+Redis; and a reader of what the server prints."""
 
 import time
 
@@ -90,7 +90,7 @@ def is_own(client, path, began):
 
 def test_needs_no_reader(server):
     """What the server prints goes into a pipe that is full: serving must not
-    wait for whoever reads it."""
+    wait for its reader."""
     expect_hello(server, "at its start")
     server.stop_reading()
     for _ in range(LINES):

@@ -1,4 +1,4 @@
-"""Labs 02 to 05: who takes the signals, and what they do to clients."""
+"""Labs 02 to 05: which process takes the signals, and what they do to clients."""
 
 import os
 import signal

@@ -113,7 +113,7 @@ def measured(answer, **more):
 
 def test_the_clock_runs_from_the_time_at_which_a_request_was_due():
     """The first client is held until ten others have come: their waits are in the report, though
-    the server answers each of them at once when it gets there."""
+    the server answers each of them immediately when it gets there."""
     came, held = [], threading.Event()
 
     def answer(client, path):

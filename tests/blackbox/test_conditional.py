@@ -122,7 +122,7 @@ def test_ranges_behind_the_end(server, site, file):
 
 
 def test_anything_but_one_range_is_the_whole_file(server, file):
-    """RFC 9110, 14.2 lets a server ignore Range. Of two fields nobody knows which was meant."""
+    """RFC 9110, 14.2 lets a server ignore Range. Of two fields, neither is surely meant."""
     for values in [["bytes=5-4"], ["bytes=a-b"], ["items=0-1"], ["bytes=0-0,5-6"],
                    ["bytes=0-9", "bytes=0-9"], ["bytes=0-9", "nonsense"]]:
         response = server.request(file, fields=[("Range", value) for value in values])

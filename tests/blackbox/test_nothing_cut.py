@@ -147,6 +147,18 @@ def tries(start, why):
         yield start(why) if why == "drain" else first
 
 
+def read_rest(client, began):
+    """Return the responses up to the end; None after a reset HURRY seconds or more after `began`,
+    which the server is free to send."""
+    client.widen()
+    try:
+        return client.read_to_end()
+    except Reset:
+        if time.monotonic() - began < HURRY:
+            raise
+        return None
+
+
 def check(target, responses, content):
     """Check that the answer to `target`, the first one, is what it should be."""
     assert responses[0].status == 200
@@ -209,13 +221,9 @@ def send_a_further_request(one, content, when, target):
             began = one.read_until_ended(client)
             time.sleep(LATE if when == "late" else 0)
             client.send(FURTHER)
-        client.widen()
-        try:
-            responses = client.read_to_end()
-        except Reset:
-            if time.monotonic() - began < HURRY:
-                raise
-            return False
+        responses = read_rest(client, began)
+    if responses is None:
+        return False
     check(target, responses, content)
     assert [target, "/hello"][:len(responses)] == one.targets()
     assert responses[-1].closes or one.why in ("idle", "room")
@@ -249,13 +257,9 @@ def send_a_pipeline(play, why):
                                         client.socket.getsockname()),
                      "the server to read all, or to close")
             client.finish_sending()     # the server may have kept the connection
-            client.widen()
-            try:
-                responses = client.read_to_end()
-            except Reset:
-                if time.monotonic() - began < HURRY:
-                    raise
-                continue
+            responses = read_rest(client, began)
+        if responses is None:
+            continue
         answered = [response.text.removeprefix("<http_test><value>")[:3]
                     for response in responses]
         assert answered == [f"{i:03}" for i in range(len(responses))]

@@ -87,7 +87,7 @@ def test_no_redis_at_all(launch, site):
 
 @pytest.mark.slow
 def test_a_frozen_redis(launch, own_redis, site):
-    """Connected, but no reply comes. Clients go while their pages wait: nobody gets the replies
+    """Connected, but no reply comes. Clients go while their pages wait: no client gets the replies
     that come later, least of all the next clients."""
     server = launch(redis=own_redis.address)
     expect_back(server, site)

@@ -1,5 +1,5 @@
 """Started in unusual ways: without standard streams, environment, arguments or /proc; stopped and
-continued; with a log that nobody reads."""
+continued; with a log that has no reader."""
 
 import os
 import re
@@ -235,7 +235,7 @@ def test_the_children_are_stopped(launch, own_site, server_name):
                       lambda server: children(server.pid))
 
 
-# A log that nobody reads
+# A log that has no reader
 
 def test_the_reader_of_the_log_has_gone(launch, own_site):
     """Writing to a pipe without a reader is an error, SIGPIPE not an end."""

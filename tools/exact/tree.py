@@ -179,7 +179,7 @@ def _lock():
 
 def unpack(release, say):
     """Return the Tree with the kernel `release` of machine.toml, unpacking what is not there yet;
-    say() is told what takes long. Raises TreeError."""
+    say() gets a line for what takes long. Raises TreeError."""
     known = {one["name"]: one for one in MACHINE["kernel"]["release"]}
     missing = [name for name in ("apt-get", "dpkg-deb", "unshare", "chroot")
                if not shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")]

@@ -24,7 +24,7 @@ WHAT = "Python packages (pytest, rich, altair ...)"
 BOOK = (os.path.join(TOP, "build", "book-venv"),
         [os.path.join(TOP, "tools", "book", "requirements.txt")], "Sphinx")
 
-# Debian's pip reads the system's list of certificates when it starts, even if it is told of
+# Debian's pip reads the system's list of certificates when it starts, even if it is given
 # another one. Without the package ca-certificates, there is none.
 FROM_WHEEL = """
 import os, sys

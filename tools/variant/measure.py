@@ -1,4 +1,4 @@
-"""Measures a variant beside the plain server: what a request costs, and the effect."""
+"""Measures a variant next to the plain server: what a request costs, and the effect."""
 
 import json
 import os

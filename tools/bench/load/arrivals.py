@@ -49,8 +49,8 @@ def queue_of_one(arrivals, short, other):
 def predicted(requests):
     """Return {figure: milliseconds} of what the short ones of `requests`, [(seconds when it was
     due, is it of the other kind?, microseconds that it took or None)], would take in a queue with
-    one server; {} without a good one. The fastest of each kind tells how long the
-    server needs for it; the median of the short ones that met nobody tells what the client and the
+    one server; {} without a good one. The fastest of each kind tells how long the server needs
+    for it; the median of the short ones that met no other client tells what the client and the
     kernel need around that."""
     needs = {kind: min((took / 1e6 for _, other, took in requests
                         if other == kind and took is not None), default=0.0)

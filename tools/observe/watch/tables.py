@@ -7,7 +7,7 @@ from tools.observe.watch import proc
 
 # Reading the tables takes the kernel some milliseconds. They are read again after 100 times as
 # long; for a socket that is not in them, after 20 times. CPU time counts: on a busy machine we may
-# be preempted for a second meanwhile, and would not look again for 100.
+# be preempted for a second, and would not look again for 100.
 _COST, _URGENT = 100, 20
 _MOST = 128                     # processes whose sockets are looked at
 
