@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.leaving import WAYS, at_work, descendants, kill_all, subreaper
+from tests.support.processes import wait_for
 from tests.support.servers import TOP
 from tools.kit.process import free_port
 
@@ -84,6 +85,7 @@ def test_nothing_is_left(what, how, tmp_path, temporary):
 def test_the_next_start_removes_what_was_left_when_all_were_killed(what, tmp_path, temporary):
     before = set(descendants(os.getpid()))
     with at_work(*words_of(what, tmp_path)):
+        wait_for(lambda: list(temporary.glob("zerohttpd*")), "a folder that can be left")
         killed = kill_all(before)
     first = set(temporary.glob("zerohttpd*"))
     assert first, "nothing that could be removed"
