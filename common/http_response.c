@@ -150,15 +150,19 @@ static void end_head(struct http_exchange *x, struct slice type, size_t length)
     buffer_append_literal(&x->out, "\r\n\r\n");
 }
 
-/* If memory ran out on the way, the connection closes without this
- * answer. */
+/* If memory ran out on the way, a 503 takes the place of this answer: it is
+ * short, and the buffers that did not grow are still there. If a 503 lacks
+ * memory, too, the connection closes without an answer. */
 static void complete_answer(struct http_exchange *x)
 {
     x->ended = true;
     if (!x->out.failed)
         return;
+    if (x->status != 503) {
+        response_error(x, 503, NULL);
+        return;
+    }
     response_drop(x);
-    x->status = 503; /* for the log */
     x->content_bytes = 0;
     x->close = true;
 }
