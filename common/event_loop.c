@@ -131,8 +131,8 @@ static bool answer_request(struct event_loop *loop, struct client *client)
     return true;
 }
 
-/* The second attempt helps if there was no memory for the first. If Redis
- * could not be reached, redis.c refuses all attempts for a while. */
+/* The second attempt helps if memory or descriptors ran out in the first.
+ * If Redis is away, redis_async.c refuses all attempts for a while. */
 static bool queue_command(struct event_loop *loop, struct client *client,
                           const struct redis_command *command)
 {

@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shortage.h"
+
 enum { OPEN_ATTEMPTS = 8 }; /* while openat2(2) fails with EAGAIN */
 
 /* O_NONBLOCK: otherwise opening a FIFO would wait for its writer. */
@@ -115,11 +117,6 @@ static void keep(struct file_table *table, struct open_file *file)
     HASH_ADD_KEYPTR(hh, table->files, file->path, strlen(file->path), file);
     if (table->stale_ms == 0)
         table->stale_ms = file->opened_ms + FILE_TABLE_FRESH_MS;
-}
-
-static bool is_shortage(int error)
-{
-    return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
 int file_table_open(struct file_table *table, const char *path, int64_t now_ms,

@@ -1,9 +1,10 @@
 /* http_exchange - the pool of exchanges; see http_exchange.h. */
 #include "http_exchange.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <utlist.h>
+
+#include "shortage.h"
 
 enum { SPARE_EXCHANGES = 32 };    /* kept for reuse; more are freed */
 
@@ -39,7 +40,7 @@ void http_context_trim(struct http_context *context)
 
 bool http_context_relieve(struct http_context *context, int error)
 {
-    if (error != EMFILE && error != ENFILE && error != ENOMEM)
+    if (!is_shortage(error))
         return false;
     http_context_trim(context);
     return true;

@@ -8,6 +8,7 @@
 #include <sys/time.h>
 
 #include "clock.h"
+#include "shortage.h"
 
 enum { BACKOFF_FIRST_MS = 10, BACKOFF_MAX_MS = 500 };
 enum { CONNECT_MEMORY = 32 * 1024 }; /* more than hiredis needs to connect */
@@ -114,7 +115,11 @@ static bool try_connect(struct redis *redis, int64_t now_ms)
      * worker for ever. */
     if (redis->context == NULL || redis->context->err != 0 ||
         redisSetTimeout(redis->context, wait) != REDIS_OK) {
-        fail(redis);
+        int error = errno;
+        redis_close(redis);
+        if (!is_shortage(error)) /* one of ours says nothing about Redis */
+            redis_backoff_failed(&redis->backoff, clock_monotonic_ms());
+        errno = error;
         return false;
     }
     redis_bound_replies(redis->context->reader, &redis->bounds);

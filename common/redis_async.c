@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 
+#include "shortage.h"
+
 enum { READS_PER_EVENT = 16 };
 
 /* The adapter: hiredis calls these to say what it waits for. It calls
@@ -61,9 +63,12 @@ static bool start_connecting(struct redis_async *redis)
                                      ? redisAsyncConnectUnix(a->path)
                                      : redisAsyncConnect(a->host, a->port);
     if (context == NULL || context->err != 0) {
+        int error = errno;
         if (context != NULL)
             redisAsyncFree(context);
-        redis_backoff_failed(&redis->backoff, redis->clock->now_ms);
+        if (!is_shortage(error)) /* one of ours says nothing about Redis */
+            redis_backoff_failed(&redis->backoff, redis->clock->now_ms);
+        errno = error;
         return false;
     }
     redis->context = context;

@@ -203,9 +203,8 @@ static void ask_redis(struct client *client)
     int due = 0;
     bool complete = false;
     /* The page's first command: connect, if there is no connection. Without
-     * one, redis_receive() returns NULL. If memory was short, the second try
-     * has some; if descriptors were, they are there for the next page: after
-     * a failed connect, redis_begin() does not try again for 10 ms. */
+     * one, redis_receive() returns NULL. If memory or descriptors were short,
+     * the second try has some; if Redis is away, it is refused. */
     if (client->conn.x->taken == 0 &&
         !redis_begin(client->redis, client->worker->http.clock.now_ms) &&
         http_context_relieve(&client->worker->http, errno))

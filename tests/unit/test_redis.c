@@ -4,6 +4,7 @@
  * needs no accept(2), so a reply can be in the socket before it is read. */
 #include "redis.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -273,6 +274,16 @@ TEST(without_a_listener_nothing_is_tried_until_the_back_off_is_over)
     assert_int_equal(redis.backoff.delay_ms, 20);
 }
 
+TEST(a_lack_of_descriptors_says_nothing_about_redis)
+{
+    int64_t now = clock_monotonic_ms();
+    limit_descriptors();
+    assert_false(redis_begin(&redis, now));
+    assert_int_equal(errno, EMFILE); /* so that the caller makes room */
+    lift_descriptors();
+    assert_true(redis_begin(&redis, now));
+}
+
 TEST(the_back_off_doubles_up_to_a_limit_and_only_a_reply_resets_it)
 {
     static const int delays[] = {10, 20, 40, 80, 160, 320, 500, 500};
@@ -314,6 +325,7 @@ int main(void)
         REDIS(a_redis_that_does_not_reply_is_given_up_after_one_wait),
         REDIS(replies_that_come_after_the_page_s_deadline_are_of_no_use),
         REDIS(without_a_listener_nothing_is_tried_until_the_back_off_is_over),
+        REDIS(a_lack_of_descriptors_says_nothing_about_redis),
         REDIS(the_back_off_doubles_up_to_a_limit_and_only_a_reply_resets_it),
         REDIS(without_a_guestbook_there_is_no_connection),
     };

@@ -4,6 +4,7 @@
  * when a test says so. */
 #include "redis_async.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -264,6 +265,15 @@ TEST(without_a_listener_there_is_a_back_off)
     assert_int_equal(redis.backoff.delay_ms, 20);
 }
 
+TEST(a_lack_of_descriptors_says_nothing_about_redis)
+{
+    limit_descriptors();
+    assert_false(ask("A"));
+    assert_int_equal(errno, EMFILE); /* so that the loop makes room */
+    lift_descriptors();
+    assert_true(ask("A"));
+}
+
 TEST(without_a_guestbook_there_is_no_connection)
 {
     address.none = true;
@@ -285,6 +295,7 @@ int main(void)
         REDIS(what_announces_or_sends_too_much_is_no_reply),
         REDIS(silence_has_a_limit_that_each_reply_starts_again),
         REDIS(without_a_listener_there_is_a_back_off),
+        REDIS(a_lack_of_descriptors_says_nothing_about_redis),
         REDIS(without_a_guestbook_there_is_no_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,6 +47,22 @@ char *before_guard_page(const void *bytes, size_t n)
     }
     assert_true(n <= GUARDED_SIZE);
     return n > 0 ? memcpy(guard - n, bytes, n) : guard;
+}
+
+static struct rlimit descriptors;
+
+void limit_descriptors(void)
+{
+    int lowest = dup(STDERR_FILENO); /* all below are in use */
+    close(lowest);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+    struct rlimit none = {(rlim_t)lowest, descriptors.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+void lift_descriptors(void)
+{
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
 }
 
 const char *many(char c, size_t n)

@@ -37,6 +37,11 @@ bool has_openat2(void);
 /* For a program that does nothing else: says so, and ends it with status 0. */
 void need_openat2(size_t tests);
 
+/* Leaves the process no further descriptor: what opens one fails with EMFILE
+ * until lift_descriptors(). */
+void limit_descriptors(void);
+void lift_descriptors(void);
+
 /* Returns n times the same character, with a NUL, valid for the next three
  * calls; n is at most 128 KiB. */
 const char *many(char c, size_t n);
