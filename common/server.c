@@ -32,8 +32,9 @@ static void share_descriptors(struct server *server)
         options->threads = quarter;
     if (options->max_threads > quarter)
         options->max_threads = quarter;
+    int most = 3 * quarter < 1 << 20 ? 3 * quarter : 1 << 20;
     if (options->max_connections == 0)
-        options->max_connections = quarter < 1 << 20 ? 3 * quarter : 1 << 20;
+        options->max_connections = most;
     /* Workers that are processes have descriptors of their own. */
     int sharing = 1;
     if (options->threads > 0)
