@@ -87,7 +87,7 @@ def test_what_is_committed(whole, tmp_path, monkeypatch):
     made["experiments"].pop()
     assert "This is a part" in join.commit(whole, made)
     assert {path.name for path in tmp_path.rglob("*.*")} \
-        == {"calls.csv.xz", "env.json", "samples.csv.xz"}
+        == {"calls.csv.xz", "env.json.xz", "samples.csv.xz"}
     assert summaries.make(tmp_path / "studies" / "floors") == summaries.make(whole)
     assert not (tmp_path / "reference").exists()
 
@@ -119,21 +119,22 @@ def test_what_is_kept_for_long_names_no_file_that_stays_behind(whole, tmp_path):
     rundir.write_rows(run / "calls.csv", [], rundir.CALLS)
     rundir.write_json(run / "env.json", rundir.read_json(whole / "env.json"))
     rundir.copy(run, kept, compressed=True)
-    assert {path.name for path in kept.iterdir()} == {"samples.csv.xz", "env.json"}
+    assert {path.name for path in kept.iterdir()} == {"samples.csv.xz", "env.json.xz"}
     assert rundir.read_rows(kept / "samples.csv") == [row | {"raw": None} for row in rows]
     assert summaries.make(kept) == summaries.make(run)
 
 
 def test_what_is_kept_for_long_has_no_digits_of_chance():
     """A word keeps its own, and so does a whole number; the rounds of a cell follow each other."""
-    assert rundir.kept(b"server,x,repeat,cpu_us,rate,p99_ms,server_busy,note\n"
-                       b"epoll,20,1,46.57349,20408.16,38.41449,99.98,1.23456\n"
-                       b"poll,20,1,8.5,,1234567,0.00123456,\n"
-                       b"epoll,20,2,46.57,123456.7,38.5,7,\n") == (
-        b"server,x,repeat,cpu_us,rate,p99_ms,server_busy,note\n"
-        b"epoll,20,1,46.573,20408,38.41,100,1.23456\n"
-        b"epoll,20,2,46.57,123460,38.5,7,\n"
-        b"poll,20,1,8.5,,1234567,0.00123,\n")
+    names = ["server", "x", "repeat", "cpu_us", "rate", "p99_ms", "server_busy", "note"]
+    rows = [dict(zip(names, line.split(","))) for line in (
+        "epoll,20,1,46.57349,20408.16,38.41449,99.98,1.23456",
+        "poll,20,1,8.5,,1234567,0.00123456,",
+        "epoll,20,2,46.57,123456.7,38.5,7,")]
+    assert rundir.kept(names, rows) == (names, [dict(zip(names, line.split(","))) for line in (
+        "epoll,20,1,46.573,20408,38.41,100,1.23456",
+        "epoll,20,2,46.57,123460,38.5,7,",
+        "poll,20,1,8.5,,1234567,0.00123,")])
 
 
 @pytest.mark.parametrize("noisy, changed, refused", [
@@ -183,5 +184,8 @@ def test_what_cannot_be_compared(tmp_path):
 
 def test_committed_runs_name_no_folder_of_a_machine():
     """The command is as one types it."""
-    for path in Path(join.COMMITTED).glob("**/env.json"):
-        assert rundir.read_json(path)["command"].startswith(("python3 -m bench ", "python3 -m tools.bench ")), path
+    runs = [path.parent for path in Path(join.COMMITTED).glob("**/samples.csv.xz")]
+    for path in runs:
+        assert rundir.read_json(path / "env.json")["command"].startswith(
+            ("python3 -m bench ", "python3 -m tools.bench ")), path
+    assert len(runs) > 20

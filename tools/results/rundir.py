@@ -8,8 +8,9 @@ import lzma
 import math
 import os
 import pathlib
-import shutil
 import tomllib
+
+from tools.results import packed
 
 SCHEMA_VERSION = 2
 # {column of samples.csv: {"title", "unit", "explain"}}, the last two where they help.
@@ -32,10 +33,6 @@ COUNTED = ("experiment", "variant", "server", "x", "repeat", "figure", "value")
 # time, and when the tool began after the first one.
 HOSTS = ("experiment", "variant", "server", "x", "repeat", "order", "host", "role", "busy",
          "cores_busy", "requests", "rate", "failed", "begin_ms", "clock_ms")
-# With how many digits a run is kept for long: enough for what is compared, and three for the rest
-# of the figures. The rounds differ by several per cent, and digits of chance take most of the room.
-DIGITS = {"cpu_us": 5, "rate": 5, "cpu_user_us": 4, "cpu_system_us": 4, "seconds": 4, "value": 4,
-          "per_request": 6, "p50_ms": 4, "p99_ms": 4}
 CELL = ("experiment", "variant", "server", "x")     # the columns that name a cell
 # Columns that are words, even when they look like a number, as a note may.
 WORDS = ("experiment", "variant", "server", "kind", "started", "status", "tool", "host", "role",
@@ -133,7 +130,16 @@ def read_rows(path):
     """Return the rows of a CSV file, which may be compressed (see stored), as dicts without FORMER
     columns. Raises OSError."""
     return [{key: as_value(key, text) for key, text in row.items() if key not in FORMER}
-            for row in csv.DictReader(io.StringIO(read_text(path), newline=""))]
+            for row in read_table(path)[1]]
+
+
+def read_table(path):
+    """Return ([column], [row as a dict of texts]) of a CSV file, which may be packed."""
+    text = read_text(path)
+    if not os.path.exists(path):
+        return packed.read(text)
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    return reader.fieldnames or [], list(reader)
 
 
 def rows_of(folder, name):
@@ -143,48 +149,55 @@ def rows_of(folder, name):
 
 
 def copy(run, folder, compressed):
-    """Copy the CSV files and env.json of `run` to `folder`, which may have older ones. The CSV
-    files are then compressed, or not. What is compressed is to be kept for long: as kept() leaves
+    """Copy the CSV files and env.json of `run` to `folder`, which may have older ones. They are
+    then compressed, or not. What is compressed is to be kept for long: as kept() and packed leave
     it, and without tables that have no row. Raises OSError."""
     os.makedirs(folder, exist_ok=True)
-    for name in os.listdir(run):
-        source, table = os.path.join(run, name), os.path.join(folder, name.removesuffix(".xz"))
+    for name in sorted({name.removesuffix(".xz") for name in os.listdir(run)}):
+        source, target = os.path.join(run, name), pathlib.Path(folder, name)
         if name == "env.json":
-            shutil.copy(source, table)
-        elif table.endswith(".csv"):
-            with (lzma.open if name.endswith(".xz") else open)(source, "rb") as file:
-                data = file.read()
-            for old in (table, f"{table}.xz"):
-                pathlib.Path(old).unlink(missing_ok=True)
-            if not compressed:
-                pathlib.Path(table).write_bytes(data)
-            elif data.count(b"\n") > 1:
-                pathlib.Path(f"{table}.xz").write_bytes(
-                    lzma.compress(kept(data), preset=9 | lzma.PRESET_EXTREME))
+            text = read_text(source)
+        elif name.endswith(".csv"):
+            text = _text(*read_table(source), compressed)
+        else:
+            continue
+        for old in (target, pathlib.Path(f"{target}.xz")):
+            old.unlink(missing_ok=True)
+        if not compressed:
+            target.write_text(text, "utf-8", newline="")
+        elif text:
+            pathlib.Path(f"{target}.xz").write_bytes(
+                lzma.compress(text.encode(), filters=packed.FILTERS))
 
 
-def kept(data):
-    """Return a CSV file, as bytes, as it is kept for long: every row; figures with DIGITS; no
-    names of files in raw/, which stay behind; no FORMER columns. The rounds of a cell stand
-    together: they are alike, so they take less room. Their order in time is a column."""
-    reader = csv.DictReader(io.StringIO(data.decode(), newline=""))
-    names = [name for name in reader.fieldnames or () if name not in FORMER]
-    rows = [{name: _digits(name, row[name]) for name in names} for row in reader]
-    seen = {key: list(dict.fromkeys(row[key] for row in rows)) for key in CELL if key in names}
-    rows.sort(key=lambda row: [at.index(row[key]) for key, at in seen.items()])
+def _text(names, rows, compressed):
+    """Return the text of a table as copy() writes it; "" for one that is left out."""
+    if compressed:
+        return packed.write(*kept(names, rows)) if rows else ""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    return text.getvalue().encode()
+    return text.getvalue()
+
+
+def kept(names, rows):
+    """Return (columns, rows) of a table as it is kept for long: every row; figures with few digits
+    (packed.DIGITS); no names of files in raw/, which stay behind; no FORMER columns. The rounds of
+    a cell stand together: they are alike, so they take less room. Their order in time is a
+    column."""
+    names = [name for name in names if name not in FORMER]
+    rows = [{name: _digits(name, row[name]) for name in names} for row in rows]
+    seen = {key: list(dict.fromkeys(row[key] for row in rows)) for key in CELL if key in names}
+    rows.sort(key=lambda row: [at.index(row[key]) for key, at in seen.items()])
+    return names, rows
 
 
 def _digits(name, text):
     """Return a field of the column `name` as it is kept: without digits that say nothing."""
-    if name == "raw" or "." not in text or name in WORDS:
+    if name == "raw" or name in WORDS:
         return "" if name == "raw" else text
-    short = f"{float(text):.{DIGITS.get(name, 3)}g}"
-    return f"{float(short):.0f}" if "e+" in short else short
+    return packed.digits(name, text)
 
 
 def as_value(key, text):
