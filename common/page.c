@@ -92,7 +92,8 @@ void page_show(struct http_exchange *x, int status,
     }
     HASH_FIND_STR(x->context->site->templates, x->page->template, template);
     buffer_reset(&x->content, HTTP_KEEP_BUFFER);
-    template_render(&x->content, template->text, values, n);
+    if (!template_render(&x->content, template->text, values, n))
+        x->fault = "has no value for a place of its template";
     response_begin(x, status);
     response_field(x, "Cache-Control", SLICE("no-store"));
     response_buffer(x, HTTP_TYPE_HTML);

@@ -16,8 +16,7 @@ const struct page *const router_pages[] = {
     NULL};
 #undef PAGE
 
-/* Returns the page of a path, or NULL: then it may name a file. */
-static const struct page *page_at(const char *path)
+const struct page *router_page(const char *path)
 {
     for (const struct page *const *page = router_pages; *page != NULL; page++)
         if (strcmp(path, (*page)->path) == 0)
@@ -68,7 +67,7 @@ void router_dispatch(struct http_exchange *x)
         answer_allow(x, 204, HTTP_GET | HTTP_POST);
         return;
     }
-    const struct page *page = page_at(x->path);
+    const struct page *page = router_page(x->path);
     unsigned methods = HTTP_GET | HTTP_HEAD; /* of a file */
     if (page != NULL)
         methods = page->methods;

@@ -12,28 +12,33 @@
 #include "file_table.h"
 #include "router.h"
 
-static int open_below(const char *root, const char *name, int flags)
+/* `what` is told about a file that cannot be opened. */
+static int open_below(const char *root, const char *name, int flags,
+                      const char *what)
 {
     char *path;
     if (asprintf(&path, "%s/%s", root, name) < 0)
         die("out of memory");
     int fd = open(path, flags | O_CLOEXEC);
     if (fd < 0)
-        die("cannot open %s (%s); start in the folder that holds public/ and "
-            "templates/, or name it with --root", path, strerror(errno));
+        die("cannot open %s (%s)%s", path, strerror(errno), what);
     free(path);
     return fd;
 }
 
 /* Returns the text of a file of templates/, which lives as long as the
  * process. It is read before fork(2), so that all processes share it. */
-static struct slice read_template(const char *root, const char *path)
+static struct slice read_template(const char *root, const char *path,
+                                  const struct page *page)
 {
-    char *text = NULL;
+    char *text = NULL, *what;
     size_t size = 0;
-    FILE *file = fdopen(open_below(root, path, O_RDONLY), "r");
+    if (asprintf(&what, ", the template of the page %s", page->path) < 0)
+        die("out of memory");
+    FILE *file = fdopen(open_below(root, path, O_RDONLY, what), "r");
     if (file == NULL)
         die("out of memory");
+    free(what);
     errno = 0;
     ssize_t n = getdelim(&text, &size, '\0', file);
     if (n < 0 && errno != 0)
@@ -54,17 +59,14 @@ static bool page_fills(const struct page *page, struct slice place)
     return false;
 }
 
-/* A place is "$NAME$", of capitals and '_'; any other '$' is text. */
 static void check_places(const struct page *page, struct slice text,
                          const char *path)
 {
-    static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-    for (const char *p = text.p; (p = strchr(p, '$')) != NULL; p++) {
-        size_t n = strspn(p + 1, capitals);
-        if (n > 0 && p[n + 1] == '$' &&
-            !page_fills(page, (struct slice){p, n + 2}))
+    for (; text.n > 0; slice_skip(&text, 1)) {
+        struct slice place = {text.p, template_place(text)};
+        if (place.n > 0 && !page_fills(page, place))
             die("%s has a place %.*s, which the page %s does not fill", path,
-                (int)n + 2, p, page->path);
+                (int)place.n, place.p, page->path);
     }
 }
 
@@ -81,7 +83,7 @@ static void add_template(struct site *site, const char *root,
         if (template == NULL)
             die("out of memory");
         template->name = page->template;
-        template->text = read_template(root, path);
+        template->text = read_template(root, path, page);
         HASH_ADD_KEYPTR(hh, site->templates, template->name,
                         strlen(template->name), template);
     }
@@ -103,10 +105,28 @@ static void find_pictures(struct site *site)
         site->picture_count = (unsigned)n;
 }
 
+/* What would otherwise show only when a client asks: the wrong page, or
+ * none. */
+static void check_page(const struct page *page)
+{
+    if (page->path == NULL || page->path[0] != '/')
+        die("a page has the path \"%s\"; a path begins with /",
+            page->path != NULL ? page->path : "");
+    if ((page->methods & HTTP_GET) == 0)
+        die("the page %s does not take GET: see .methods", page->path);
+    if (page->on_request == NULL)
+        die("the page %s has no .on_request", page->path);
+    if (router_page(page->path) != page)
+        die("two pages have the path %s", page->path);
+}
+
 void site_open(struct site *site, const char *root)
 {
     /* O_PATH: a place to start a path walk from, with nothing to read. */
-    site->public_folder = open_below(root, "public", O_PATH | O_DIRECTORY);
+    site->public_folder = open_below(
+        root, "public", O_PATH | O_DIRECTORY,
+        "; start in the folder that holds public/ and templates/, or name it "
+        "with --root");
     if (!file_table_can_open(site->public_folder) &&
         (errno == ENOSYS || errno == EPERM))
         die("openat2(2), which keeps requests inside public/, is missing "
@@ -114,6 +134,7 @@ void site_open(struct site *site, const char *root)
             "it", strerror(errno));
     find_pictures(site);
     for (const struct page *const *page = router_pages; *page != NULL; page++) {
+        check_page(*page);
         site->names_clients |= (*page)->names_client;
         if ((*page)->template != NULL)
             add_template(site, root, *page);

@@ -61,9 +61,20 @@ value_at(struct slice text, const struct template_value *values, size_t n)
     return NULL;
 }
 
-void template_render(struct buffer *out, struct slice text,
+size_t template_place(struct slice text)
+{
+    size_t n = 1;
+    while (n < text.n && (isupper((unsigned char)text.p[n]) ||
+                          text.p[n] == '_'))
+        n++;
+    bool ends = n > 1 && n < text.n && text.p[n] == '$';
+    return ends && text.p[0] == '$' ? n + 1 : 0;
+}
+
+bool template_render(struct buffer *out, struct slice text,
                      const struct template_value *values, size_t n)
 {
+    bool complete = true;
     const char *dollar;
     while (text.n > 0 && (dollar = memchr(text.p, '$', text.n)) != NULL) {
         size_t literal = (size_t)(dollar - text.p);
@@ -71,6 +82,7 @@ void template_render(struct buffer *out, struct slice text,
         slice_skip(&text, literal);
         const struct template_value *value = value_at(text, values, n);
         if (value == NULL) {
+            complete &= template_place(text) == 0;
             buffer_append_literal(out, "$");
             slice_skip(&text, 1);
             continue;
@@ -82,6 +94,7 @@ void template_render(struct buffer *out, struct slice text,
         slice_skip(&text, value->name.n);
     }
     buffer_append_slice(out, text);
+    return complete;
 }
 
 /* ------------------------------------------------- UTF-8 and escaping */

@@ -11,14 +11,19 @@
 int form_get(struct slice encoded, struct slice name, struct buffer *out);
 
 struct template_value {
-    struct slice name;  /* the placeholder, with its two '$' */
+    struct slice name;  /* the place, with its two '$' */
     struct slice value; /* what replaces it ... */
     bool is_html;       /* ... as it is; else it is escaped */
 };
 
-/* Appends the template to *out with its placeholders replaced. A '$' that
- * does not begin one of the n names stays as it is. */
-void template_render(struct buffer *out, struct slice text,
+/* Returns the length of the place with which the text begins: "$NAME$", of
+ * capitals and '_'. Returns 0 if there is none; any other '$' is text. */
+size_t template_place(struct slice text);
+
+/* Appends the template to *out with its places replaced. A '$' that does not
+ * begin one of the n names stays as it is. Returns false if one of these
+ * begins a place: there is no value for it. */
+bool template_render(struct buffer *out, struct slice text,
                      const struct template_value *values, size_t n);
 
 /* Makes each line end in n bytes of text one LF: CR LF, as a form sends it

@@ -61,7 +61,7 @@ CLOCK_OBJECTS = {"compute"}
 CLOCK_CALLS = {"clock_gettime"}
 
 # What the pure layer includes besides a header for each of its objects.
-TYPES = {"clock", "redis_command", "site"}
+TYPES = {"clock", "redis_command", "shortage", "site"}
 READS_REPLIES = {"page"}
 
 # Functions whose deadline is a time on CLOCK_REALTIME. For each there is one that

@@ -63,7 +63,17 @@ static void show(struct http_exchange *x)
 }
 const struct page page_plain = {.path = "/plain", .methods = HTTP_GET,
                                 .on_request = show, .template = "plain"};
+static const char *const places[] = {"$NAME$", NULL};
+const struct page page_empty = {.path = "/empty", .methods = HTTP_GET, .on_request = show,
+                                .template = "empty", .places = places};
 """
+# What the server says at its start of a page that is not what it should be.
+WRONG_PAGES = [
+    ('.path = "wrong", .methods = HTTP_GET, .on_request = show',
+     'a page has the path "wrong"; a path begins with /'),
+    ('.path = "/hello", .methods = HTTP_GET, .on_request = show', "two pages have the path /hello"),
+    ('.path = "/wrong", .on_request = show', "the page /wrong does not take GET: see .methods"),
+    ('.path = "/wrong", .methods = HTTP_GET', "the page /wrong has no .on_request")]
 FAULTS = [                      # query, what the warning says, status
     ("again", "asks Redis too many commands", 500),
     ("", "neither answers nor asks", 500),
@@ -77,7 +87,8 @@ FAULTS = [                      # query, what the warning says, status
 
 
 class Tree:
-    """A copy of the sources, to which pages can be added."""
+    """A copy of the sources, to which pages can be added; those of the howto may be there already,
+    where a reader followed it."""
 
     def __init__(self):
         self.top = make_folder("tree")
@@ -95,18 +106,19 @@ class Tree:
         (self.top / "build/deps").symlink_to(TOP / "build/deps")
 
     def add(self, path, text):
-        """Write a file; lines for one that is there go to its end."""
+        """Write a file; in the list of pages, a line that is not there yet."""
         file = self.top / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        with open(file, "a", encoding="utf-8") as end:
-            end.write(text)
+        before = file.read_text(encoding="utf-8") if file.name == "list.h" else ""
+        if text not in before:
+            file.write_text(before + text, encoding="utf-8")
 
-    def make(self):
-        """Build all seven. A warning is an error."""
+    def make(self, target="all"):
+        """Build all seven, or one. A warning is an error."""
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("MAKE", "MFLAGS"))}
         done = subprocess.run(
-            ["make", "-s", "-o", "build/default/flags", "WERROR=1", "all"],
+            ["make", "-s", "-o", "build/default/flags", "WERROR=1", target],
             cwd=self.top, env=environment, text=True, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert done.returncode == 0, done.stdout
@@ -138,7 +150,9 @@ def tree(bin_dir):
     instance.add("templates/visitors/index.html", "<ol>$VISITORS$</ol>")
     instance.add("common/pages/faulty.c", FAULTY)
     instance.add("templates/plain/index.html", "<p>No place: $5\n")
-    instance.add("common/pages/list.h", "PAGE(visitors)\nPAGE(faulty)\nPAGE(plain)\n")
+    instance.add("templates/empty/index.html", "<p>$NAME$\n")
+    for name in ("visitors", "faulty", "plain", "empty"):
+        instance.add("common/pages/list.h", f"PAGE({name})\n")
     instance.make()
     yield instance
     remove_folder(instance.top)
@@ -176,11 +190,11 @@ def test_the_pages_that_the_howto_builds(tree, redis):
 
 
 @pytest.mark.parametrize("page, text, sentence", [
-    ("votes", None, "cannot open"), ("votes", "", "is empty"), ("votes", "a\0b", "NUL byte"),
+    ("votes", None, "the template of the page /votes"), ("votes", "", "is empty"), ("votes", "a\0b", "NUL byte"),
     ("votes", "<p>$TABS$ $TABBS$", "$TABBS$, which the page /votes does not fill"),
     ("plain", "<p>$PRICE$", "$PRICE$, which the page /plain does not fill")])
 def test_a_wrong_template_is_a_sentence(tree, own_site, page, text, sentence):
-    for other in ("visitors", "votes", "plain"):
+    for other in ("visitors", "votes", "plain", "empty"):
         shutil.copytree(tree.top / "templates" / other, own_site.root / "templates" / other)
     template = own_site.root / f"templates/{page}/index.html"
     template.unlink()
@@ -203,3 +217,34 @@ def test_a_faulty_page_is_an_error_and_a_warning(tree, redis, name):
                 assert client.request("/plain").body == b"<p>No place: $5\n"
             assert f"the page /faulty {fault}" in server.stderr()
             assert f"gets a {status}" in server.stderr()
+
+
+def test_a_place_without_a_value_is_an_error_and_a_warning(tree):
+    """Its name is not shown to a client."""
+    with tree.server("epoll") as server:
+        assert server.request("/empty").status == 500
+        assert "the page /empty has no value for a place of its template" in server.stderr()
+
+
+@pytest.mark.parametrize("page, sentence", WRONG_PAGES)
+def test_a_wrong_page_is_a_sentence_at_the_start(tree, page, sentence):
+    """The other pages cannot hide what is wrong with one."""
+    wrong = tree.top / "common/pages/wrong.c"
+    lists = tree.top / "common/pages/list.h"
+    before = lists.read_text()
+    wrong.write_text(INCLUDES + """
+__attribute__((unused)) static void show(struct http_exchange *x)
+{
+    response_error(x, 404, NULL);
+}
+const struct page page_wrong = {%s};
+""" % page)
+    lists.write_text(before + "PAGE(wrong)\n")
+    try:
+        tree.make("iterative")
+        done = run(tree.top / "iterative", "-p", "0", "--root", tree.top)
+    finally:
+        lists.write_text(before)
+        wrong.unlink()
+    assert done.returncode == 1
+    assert sentence in done.stderr

@@ -99,15 +99,23 @@ static const struct template_value values[] = {
     {{"$TYPED$", 7}, {"<b>", 3}, false},
 };
 
-static void assert_renders_to(const char *text, const char *expected)
+/* Renders the text and returns whether each of its places had a value. */
+static bool renders_to(const char *text, const char *expected)
 {
     struct buffer out = {0};
     size_t n = strlen(text);
-    template_render(&out, (struct slice){before_guard_page(text, n), n},
-                    values, LENGTH(values));
+    bool complete = template_render(
+        &out, (struct slice){before_guard_page(text, n), n}, values,
+        LENGTH(values));
     assert_slice(((struct slice){out.data, out.len}), expected);
     assert_false(out.failed);
     buffer_free(&out);
+    return complete;
+}
+
+static void assert_renders_to(const char *text, const char *expected)
+{
+    assert_true(renders_to(text, expected));
 }
 
 TEST(placeholders_are_filled_in)
@@ -141,9 +149,14 @@ TEST(a_dollar_that_begins_no_known_name_stays)
     assert_renders_to("costs 5$", "costs 5$");
     assert_renders_to("$NAME", "$NAME");
     assert_renders_to("$name$", "$name$");
-    assert_renders_to("$OTHER$", "$OTHER$");
     assert_renders_to("$$NAME$$", "$Ada$");
-    assert_renders_to("$OTHER$NAME$", "$OTHERAda");
+}
+
+TEST(a_place_without_a_value_stays_and_is_reported)
+{
+    assert_false(renders_to("$OTHER$", "$OTHER$"));
+    assert_false(renders_to("$OTHER$NAME$", "$OTHERAda"));
+    assert_false(renders_to("$NAME$ $_$ $NAME$", "Ada $_$ Ada"));
 }
 
 TEST(a_value_is_not_searched_for_placeholders)
@@ -363,6 +376,7 @@ int main(void)
         cmocka_unit_test(they_may_stand_anywhere_and_more_than_once),
         cmocka_unit_test(text_without_any_stays_as_it_is),
         cmocka_unit_test(a_dollar_that_begins_no_known_name_stays),
+        cmocka_unit_test(a_place_without_a_value_stays_and_is_reported),
         cmocka_unit_test(a_value_is_not_searched_for_placeholders),
         cmocka_unit_test(
             a_value_completes_no_placeholder_with_the_text_around_it),
