@@ -478,10 +478,10 @@ study: $(if $(NAME),study-settings build/deps/compare all) build/guardian
 	@$(GUARD) $(PYTHON) -m tools.bench $(if $(NAME),study '$(NAME)',studies)
 
 ## exact: what a request costs in instructions, on a simulated machine (SERVER=02,03 WHY=1 FLOOR=1 PEERS=nginx ...)
-# CLIENTS EXPERIMENT VARIANT KERNEL CURVE, too: tools/exact/README.md.
+# CLIENTS EXPERIMENT VARIANT KERNEL CURVE AGAINST, too: tools/exact/README.md.
 EXACT = -m tools.exact --servers '$(SERVER)' --cells '$(EXPERIMENT)' --clients '$(CLIENTS)' \
     --variant '$(VARIANT)' --peers '$(PEERS)' --kernel '$(KERNEL)' \
-    --curve '$(CURVE)' $(if $(FLOOR),--floor) $(if $(WHY),--why) $(if $(OUT),--out '$(OUT)')
+    --curve '$(CURVE)' --against '$(AGAINST)' $(if $(FLOOR),--floor) $(if $(WHY),--why) $(if $(OUT),--out '$(OUT)')
 exact: exact-settings build/deps/exact build/guardian
 	@$(GUARD) $(PYTHON) $(EXACT)
 

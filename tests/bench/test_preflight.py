@@ -1,5 +1,6 @@
 """What is seen to be wrong with a machine, and waiting until it is quiet."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from tests.bench.made_up import MACHINE
 from tools.bench.machine import facts, preflight, quiet
-from tools.kit import TOP
+from tools.kit import TOP, sources
 
 
 @pytest.mark.parametrize("siblings, every, wanted, given", [
@@ -96,7 +97,7 @@ def test_a_changed_comment_makes_no_figure_stale(tmp_path):
     def hash_of(text):
         (tmp_path / "common/pages").mkdir(parents=True, exist_ok=True)
         (tmp_path / "common/pages/a.c").write_text(text)
-        return facts.source_hash(tmp_path)
+        return sources.hashed(tmp_path)
 
     before = hash_of(code)
     assert hash_of(code.replace("/* one */", "// another\n")) == before
@@ -104,3 +105,23 @@ def test_a_changed_comment_makes_no_figure_stale(tmp_path):
     assert hash_of('#define SERVER_VERSION "a/1"\n') == hash_of('#define SERVER_VERSION "a/2"\n')
     assert hash_of(code.replace("return 1", "return 2")) != before
     assert hash_of(code.replace("no comment", "text")) != before
+
+
+def test_a_run_holds_for_code_that_was_counted_to_cost_the_same(tmp_path):
+    """Also in two steps; not where a cell costs more, and not by default."""
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common/a.c").write_text("int a;\n")
+    now = sources.hashed(tmp_path)
+    steps = tmp_path / sources.SAME_COST
+    steps.mkdir(parents=True)
+
+    def step(was, hashed, cost):
+        (steps / f"{was}-{hashed}.json").write_text(json.dumps(
+            {"was": {"hash": was}, "now": {"hash": hashed}, "cells": {
+                "epoll": {"answer": [[10, 990], [10, 990]], "hello": [[10, 990], cost]}}}))
+
+    step("b", now, [10, 985])
+    step("a", "b", [15, 990])
+    step("other", now, [30, 990])
+    assert [sources.costs_as(one, tmp_path) for one in (now, "b", "a", "other", "c")] == [
+        True, True, True, False, False]

@@ -32,10 +32,9 @@ from docutils.parsers.rst import directives
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from tools.bench.machine import facts
 from tools.book import curves, figures, live, overview, pictures, search, sidebar, source
 from tools.book.data import RESULTS, Data, lab_of
-from tools.kit import TOP, states
+from tools.kit import TOP, sources, states
 from tools.kit.servers import ARCHITECTURES
 from tools.report import charts, styles, table
 from tools.results import rundir
@@ -50,6 +49,7 @@ COLUMNS = {     # of a table of costs: title, digits
     "can_do": ("one core can do", 0), "rate": ("rate reached", 0),
     "switches": ("context switches", 2), "pss_mib": ("MiB", 1)}
 LOGGER = logging.getLogger(__name__)
+
 
 
 class Resolved:
@@ -283,8 +283,7 @@ class Block(SphinxDirective, Resolved):
         """The runs that the book is built on, and which of them are stale."""
         return self.table(["run", "machine", "commit", "day", "sources"], [
             [name, run.env["machine"]["cpu"], run.env["source"]["commit"][:7],
-             run.env["started"][:10], "stale: the C code has changed since"
-             if run.env["source"].get("hash") != facts.source_hash() else "as now"] for name, run in
+             run.env["started"][:10], sources.age(run.env["source"].get("hash"))] for name, run in
             {"reference": self.data.run, "reference-awake": self.data.awake,
              **self.data.studies}.items()])
 

@@ -8,8 +8,8 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from tools.exact import cells as all_cells, count, curves, machine, programs, report, \
-    results, tree as trees, why
+from tools.exact import against, cells as all_cells, count, curves, machine, programs, \
+    report, results, tree as trees, why
 from tools.kit import TOP, process, progress, scratch, servers, venv
 from tools.variant.what import VariantError
 
@@ -30,6 +30,7 @@ def arguments(words):
     add("--clients", default="", help="connections at a time, of cells with new ones (20)")
     add("--kernel", default="", help="a release of machine.toml")
     add("--curve", default="", help="only how costs grow: names of curves.toml, or all")
+    add("--against", default="", help="a commit: by how much the seven cost more than there")
     add("--why", action="store_true", help="also where the instructions go")
     add("--out", type=Path, default=OUT, help="a folder")
     add("--settings", action="store_true", help="only say what is wrong with these")
@@ -100,7 +101,7 @@ def progress_of(plan, first):
     return done
 
 
-def counted_with_progress(bench, cells, why_too):
+def counted_with_progress(bench, cells, why_too=False):
     """Return what count.count_all() does, with a line that says what is done. Programs that fail
     are taken from the bench, and it is said why; raises MachineError if none is left."""
     done = progress_of({one.name: SECONDS.get(one.name, OTHERS) * len(cells) / 5
@@ -138,6 +139,10 @@ def chosen(settings):
         choice.check()
     except VariantError as error:
         raise ValueError(f"VARIANT: {error}") from error
+    if settings.against and (choice.variants or choice.peers or choice.floors or chosen_curves
+                             or not choice.names or settings.why):
+        raise ValueError("AGAINST compares servers of the seven: without VARIANT, PEERS, FLOOR, "
+                         "CURVE and WHY")
     kernels = [one["name"] for one in trees.MACHINE["kernel"]["release"]]
     if settings.kernel and settings.kernel not in kernels:
         raise ValueError(f"KERNEL is '{settings.kernel}'; it can be {', '.join(kernels)}")
@@ -196,6 +201,8 @@ def measure_cells(settings, bench, cells):
 def measure(settings, choice, cells, folder):
     """Count what `settings` ask for with servers that are built in `folder`; return the exit
     status: 1 when a server is left out. Raises what the modules that it calls raise."""
+    if settings.against:
+        return against.measure(settings, choice, cells, folder, counted_with_progress)
     bench = count.Bench(choice, folder, settings.kernel or None)
     wanted, failed = len(bench.programs), {}
     settings.out.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from tools.bench.run import cell as cells
 from tools.fleet import agent, inventory
 from tools.fleet.hosts import Host, HostError
 from tools.fleet.load import Generators
-from tools.kit import TOP, procfs, redis, scratch
+from tools.kit import TOP, procfs, redis, scratch, sources
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 LONG = 3600.0           # seconds to build servers, or for a cell
@@ -66,7 +66,7 @@ def cpu_of(pid):
 
 def sources():
     """Return a hash of what has to be the same on all hosts."""
-    found = hashlib.sha256(facts.source_hash().encode())
+    found = hashlib.sha256(sources.hashed().encode())
     for path in sorted(pathlib.Path(TOP, "tools").glob("**/*.py")):
         found.update(path.read_bytes())
     return found.hexdigest()

@@ -1,8 +1,6 @@
 """The machine: its cores and limits, and what env.json tells of it."""
 
-import hashlib
 import os
-import pathlib
 import platform
 import re
 import shlex
@@ -11,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 
 from tools.bench.load.base import PATH
-from tools.kit import TOP, process, procfs
+from tools.kit import TOP, process, procfs, sources
 
 HALT_POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
 CPUS = "/sys/devices/system/cpu"
@@ -98,23 +96,6 @@ def versions():
     return found
 
 
-def tokens(text):
-    """Return C source as its tokens with one blank between them, without comments."""
-    words = re.findall(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\w+|\S""",
-                       text, re.DOTALL)
-    return " ".join(word for word in words if not word.startswith(("/*", "//")))
-
-
-def source_hash(top=TOP):
-    """Return a hash of the tokens of the servers' C sources: figures that were measured on other
-    ones are stale. Comments, the layout of lines and the version do not count."""
-    found, top = hashlib.sha256(), pathlib.Path(top)
-    for path in sorted((*top.glob("0?_*/*.[ch]"), *top.glob("common/**/*.[ch]"))):
-        text = re.sub(r'(?<=SERVER_VERSION )"[^"]*"', "", tokens(path.read_text()))
-        found.update(f"{path.name} {text}\n".encode())
-    return found.hexdigest()[:16]
-
-
 def commit():
     """Return {"hash": of the C sources, "commit", "changed": whether the work
     tree differs from the commit}; without git only the hash."""
@@ -122,7 +103,7 @@ def commit():
         return subprocess.run(["git", "-C", TOP, *words], capture_output=True, text=True,
                               check=False).stdout.strip()
 
-    found = {"hash": source_hash()}
+    found = {"hash": sources.hashed()}
     head = shutil.which("git") and git("rev-parse", "HEAD")
     if head:
         changes = git("status", "--porcelain", "--untracked-files=no")
