@@ -51,7 +51,6 @@ COLUMNS = {     # of a table of costs: title, digits
 LOGGER = logging.getLogger(__name__)
 
 
-
 class Resolved:
     """What roles and directives share."""
 

@@ -68,6 +68,7 @@ def measure(settings, choice, cells, folder, counted):
     found = {}
     for state, source in (("was", folder / "source"), ("now", TOP)):
         print(f"{'Before: ' + settings.against if state == 'was' else 'Now: the work tree'}")
+        (folder / state).mkdir()
         bench = count.Bench(replace(choice, source=source), folder / state,
                             settings.kernel or None)
         found[state] = counted(bench, cells)
