@@ -119,7 +119,7 @@ def test_a_disturbed_run_has_no_figure(name, failed, foreign, held, status, monk
     [stage] = plan.make(config.parse([], {"EXPERIMENT": name, "SERVERS": "epoll", "SEED": "1"}),
                         MACHINE, False)
     runner = cells.Runner(None, MACHINE, None, mock.Mock())
-    costs = mock.Mock(answered=5000, finish=lambda: {
+    costs = mock.Mock(answered=5000, made=None if held is None else 10000, finish=lambda: {
         "foreign": foreign, "open_connections": held, "cpu_us": 30.1, "server_busy": 50.0})
     result = cells.load.Result(good=5000, seconds=1.0, failed=failed)
     made = {"status": "", "tool": "wrk"}

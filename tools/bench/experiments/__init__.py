@@ -23,6 +23,7 @@ ORDER = ("guestbook", "answer", "hello", "redirect", "echo")    # the published 
 # load tool's thread does nothing else, and it looks as if the server lost its clients.
 PORTS = 32_000      # clients of a load host at most (kit/netns.py sets the range of ports)
 SPARE = 100         # descriptors of a process that are no connections
+OPENED_A_SECOND = 20_000    # connections by wrk, before its first request
 
 
 class WrongAnswer(Exception):
@@ -132,15 +133,22 @@ class Experiment:
             if x > PORTS * machine.load_hosts else ""
 
     def lasts(self, x, seconds):
-        """Return how many seconds the load of a cell takes that is planned for `seconds`."""
-        return seconds
+        """Return how many seconds the load of a cell takes that is planned for `seconds`, with
+        those for opening connections that are held."""
+        return seconds + self.opening(x)
+
+    def opening(self, x):
+        """Return how many seconds it is planned to take until x connections are open; 0 where they
+        need not all be open together."""
+        return x / OPENED_A_SECOND if self.holds_connections else 0.0
 
     def job(self, live, variant, x, seconds, machine, full):
         """Return the load.Job of a cell: here, a closed loop of x clients. `full` says whether it
         is the published one (FULL=1)."""
         return load.Job(live.url(self.path_of(variant)), connections=x,
-                        seconds=self.lasts(x, seconds), keep_alive=variant.keep_alive,
-                        pause=variant.pause, threads=len(machine.load_cores))
+                        seconds=self.lasts(x, seconds), opening=self.opening(x),
+                        keep_alive=variant.keep_alive, pause=variant.pause,
+                        threads=len(machine.load_cores))
 
     def check(self, get):
         """Raise WrongAnswer unless the server answers as it should; `get` is what client()

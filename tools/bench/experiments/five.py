@@ -51,10 +51,6 @@ class Hello(Experiment):
             return 1 if server.has_loops else None
         return math.ceil(x / (LOOP_TAKES * machine.descriptors))
 
-    def lasts(self, x, seconds):
-        """wrk first opens all connections, 20,000 in a second."""
-        return seconds + x / 20000
-
 
 class Redirect(Experiment):
     """E4."""

@@ -23,6 +23,8 @@ from tools.bench.load.wrk import Wrk
 from tools.kit import process as child, procfs, scratch, sockets
 
 __all__ = ["Job", "LoadError", "Result", "TOOLS", "last_line", "missing", "run"]
+OFTEN = 0.05            # seconds between two looks whether all connections are open
+STILL = 0.5             # seconds after which a queue that gets no shorter will not be accepted
 TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop(), Arrivals(), H2load())}
 
 
@@ -34,19 +36,24 @@ def missing(name):
 def run(name, job, cores, tick=None):
     """Run `job` with the tool `name` on `cores`; return the Result. `tick()` is called while it
     runs; it returns when it wants to be called again (seconds of time.monotonic). A tool that does
-    not end in time is interrupted, then killed. Raises LoadError, also when it ends without a
-    report."""
+    not end in time is interrupted, then killed. If connections take longer to open than
+    job.opening, the load lasts longer by that, at most until job.deadline. Raises LoadError, also
+    when it ends without a report."""
     tool = TOOLS[name]
     if missing(name):
         raise LoadError(f"{name} is not installed: {missing(name)}")
     with scratch.folder("load") as folder:
-        argv, log = tool.command(job, folder), os.path.join(folder, "output")
+        connections, told = None, job
+        if job.opening and _cut(tool, job):
+            connections = _Opening(tool, job)
+            told = replace(job, seconds=math.ceil(job.deadline))
+        argv, log = tool.command(told, folder), os.path.join(folder, "output")
         asked = time.monotonic()
         with open(log, "wb") as output:
             process = child.spawn(argv, cores, output)
             runs = time.monotonic()
         try:
-            late, silent = _wait(process, tool, job, tick)
+            late, silent = _wait(process, tool, job, tick, connections)
         finally:
             end = child.stop(process, signal.SIGKILL)
         wall = time.monotonic() - asked
@@ -60,16 +67,53 @@ def run(name, job, cores, tick=None):
                    cpu=end.cpu, wall=wall, began=runs)
 
 
-def _wait(process, tool, job, tick):
+def _cut(tool, job):
+    """Return whether the tool is interrupted when the time of the job is over, and reports what it
+    has measured so far. ab and wrk take whole seconds only, and do not know when all of their
+    connections are open."""
+    return tool.whole_seconds and not job.requests and (job.opening or job.seconds % 1)
+
+
+class _Opening:
+    """Whether all connections of a job are open, by the kernel's counts. Make it before the tool
+    is started."""
+
+    def __init__(self, tool, job):
+        self.port, self.wanted = job.port, _connects() + tool.opens(job)
+        self.fewest, self.since = math.inf, 0.0
+
+    def done(self, now):
+        """Return whether the tool has connected them and none of them waits to be accepted, or so
+        many wait for STILL seconds that the server leaves them there; `now` is the time."""
+        if _connects() < self.wanted:
+            return False
+        waiting = sockets.accept_queue(self.port)[0]
+        if waiting < self.fewest:
+            self.fewest, self.since = waiting, now
+        return not waiting or now - self.since >= STILL
+
+
+def _connects():
+    """Return how many connections have been begun in this network, ever."""
+    return sockets.counters()["ActiveOpens"]
+
+
+def _wait(process, tool, job, tick, connections):
     """Wait until the tool ends; return whether that took too long, and how many clients never
-    received an answer. ab and wrk take whole seconds only. For a fraction they are
-    interrupted, and report what they have measured so far."""
+    received an answer. `connections` is the _Opening, None where they need not all be open."""
     begun = time.monotonic()
-    cut = tool.whole_seconds and not job.requests and job.seconds % 1
+    cut = _cut(tool, job)
     interrupt = begun + (job.seconds if cut else job.deadline)
+    opening = begun + job.opening if connections else math.inf
     kill = begun + job.deadline + 2
     look, silent = begun + _look_at(job), 0
     while (now := time.monotonic()) < kill:
+        if now >= opening:
+            opening = math.inf
+            if interrupt < math.inf and not connections.done(now):
+                opening = now + OFTEN
+                later = min(opening + job.seconds - job.opening, begun + job.deadline) - interrupt
+                interrupt, look = interrupt + later, look + later
         if now >= look:
             # A kept connection that has received nothing waits for its first
             # answer. Among new connections one is always on its way; it is
@@ -80,7 +124,7 @@ def _wait(process, tool, job, tick):
         if now >= interrupt:
             interrupt = math.inf
             os.kill(process.pid, signal.SIGINT)
-        due = min(interrupt, kill, look, tick() if tick else math.inf)
+        due = min(interrupt, opening, kill, look, tick() if tick else math.inf)
         if child.wait(process, max(0.0, due - now)):
             return interrupt == math.inf and not cut, silent
     return True, silent

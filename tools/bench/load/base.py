@@ -29,6 +29,8 @@ class Job:
     keep_alive: bool = True
     threads: int = 1            # of the tool (wrk, oha)
     timeout: float = 5.0        # seconds a client waits (open loops)
+    opening: float = 0.0        # of `seconds`, those until all connections are open, as planned;
+                                # if they take longer, so does the load (wrk, ab). 0: no matter
     script: str = None          # a Lua file (wrk)
     pause: float = 0.0          # seconds between two requests of a client (wrk)
     keep_times: bool = False    # of each answer, where the tool can (ab)
@@ -54,7 +56,7 @@ class Job:
 
     @property
     def deadline(self):
-        """Seconds after which the tool is interrupted."""
+        """Seconds after which the tool is interrupted at the latest."""
         waits = self.timeout if self.rate else 0
         return self.seconds + waits + 5 + self.connections / 2000
 
@@ -108,6 +110,10 @@ class Tool:
     busy_waits = False      # its core is busy whatever the load
     whole_seconds = False   # it knows no others; what is too long is cut off
     threaded = False        # it can use several cores
+
+    def opens(self, job):
+        """Return how many connections it opens for a job that keeps them."""
+        return job.connections
 
     def path(self):
         """Return the program's path, None when it is not installed."""

@@ -22,15 +22,23 @@ class Wrk(Tool):
                "sends again, and adds samples that were not measured")
     whole_seconds = threaded = True
 
-    def command(self, job, folder):
-        """Return argv, with the seconds rounded up. An answer that takes
-        longer than the time-out, 2 s by default, would be an error."""
-        seconds = math.ceil(job.seconds)
+    @staticmethod
+    def _threads(job):
+        """Return how many threads share the connections. Each opens as many, and wrk forgets the
+        rest: with pauses, the smallest it can be."""
         threads = min(job.threads, job.connections)
         if job.pause:
             threads = max(threads, math.ceil(job.connections / TIMERS))
-            # Each thread opens as many, and wrk forgets the rest: the smallest it can be.
             threads = min(range(threads, 2 * threads), key=lambda n: job.connections % n)
+        return threads
+
+    def opens(self, job):
+        return job.connections - job.connections % self._threads(job)
+
+    def command(self, job, folder):
+        """Return argv, with the seconds rounded up. An answer that takes
+        longer than the time-out, 2 s by default, would be an error."""
+        seconds, threads = math.ceil(job.seconds), self._threads(job)
         argv = ["wrk", "-t", str(threads), "-c", str(job.connections), "-d", f"{seconds}s",
                 "--timeout", f"{seconds + 1}s"]
         if not job.keep_alive:

@@ -1,7 +1,7 @@
 """Measure what a server costs while a load tool works on it.
 
     meter = CostMeter(live, redis_pid, count_connections, cpu)
-    meter.begin(seconds, longer=False)
+    meter.begin(seconds, longer=False, opened=None)
     result = load.run(..., tick=meter.tick)
     meter.end(result)
     live.stop()
@@ -38,6 +38,8 @@ class CostMeter:
     redis_pid: int = None       # the private Redis
     count_connections: bool = False     # whether the load holds its connections open
     cpu: object = None          # from cpu.of_tree(); without it CPU time comes from /proc
+    made: int = None            # connections that clients had made when most were open; None where
+                                # they are not counted, or no sample saw one
     tree: list = ()             # the server's processes now, [procfs.Process]
 
     # From end() on:
@@ -58,15 +60,17 @@ class CostMeter:
         self.metrics = [metric() for metric in METRICS]
         self.cpu = self.cpu or cpu_meter.ProcMeter(self.live.pid)
 
-    def begin(self, seconds, longer=False):
-        """Call when the server is ready and idle, before a load of `seconds`, or `longer`."""
+    def begin(self, seconds, longer=False, opened=None):
+        """Call when the server is ready and idle, before a load of `seconds`, or `longer`. A load
+        that first opens its connections may take longer for that: then it ends `opened` seconds
+        after the last of them."""
         self._look("begin")
         cost = self._sample()
         self.interval = min(INTERVAL, seconds / SAMPLES)
         self.before = self.cpu.read()
         self.cores = _core_times()
         self.begun = time.monotonic()
-        self.ends, self.longer = self.begun + seconds, longer
+        self.ends, self.longer, self.opened = self.begun + seconds, longer, opened
         self.next = self._due(self.begun, cost)
 
     def tick(self):
@@ -79,11 +83,14 @@ class CostMeter:
     def _due(self, now, cost):
         """Return when to take the next sample, if one costs `cost` seconds. The more
         processes, the more expensive a sample, and the fewer are taken. One is over shortly
-        before the load is, or before it can be."""
+        before the load is, or before it can be; a load that opens its connections longer than
+        planned has some with all of them, whatever they cost."""
         last = self.ends - max(LAST, 2 * cost)
         following = now + max(self.interval, cost / OWN_SHARE)
         if now < last:
             return min(following, last)
+        if self.opened:
+            return now + max(self.opened / (1 + SAMPLES), 2 * cost)
         return following if self.longer else math.inf
 
     def _look(self, method):

@@ -19,6 +19,9 @@ VOID = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
         "server_busy", "foreign", "faults", "switches")
 
 WARM = 2        # requests before the load, for each worker of a pool
+# The share of a cell's connections that counts as all: a look at a server of many processes takes a
+# while, and each thread of wrk opens the same number.
+ALL = 0.95
 
 
 def tool_for(experiment, asked, variant):
@@ -27,14 +30,24 @@ def tool_for(experiment, asked, variant):
     return variant.tool or (asked if asked in experiment.tools else experiment.tools[0])
 
 
-def not_measured(foreign):
-    """Return in words why a run has no figure: other programs used `foreign` per cent of the
-    server's cores, or no look at the server fell into the load."""
+def disturbance(foreign):
+    """Return in words why a disturbed run has no figure: other programs used `foreign` per cent of
+    the server's cores, or no look at the server fell into the load."""
     if foreign > quiet.FOREIGN or os.getloadavg()[0] > 2 * os.cpu_count():
-        why = f"other programs used the cores (load {os.getloadavg()[0]:.0f})"
-    else:
-        why = "no look at its connections came while they were open"
-    return rundir.NOT_MEASURED + why
+        return f"other programs used the cores (load {os.getloadavg()[0]:.0f})"
+    return "no look at its connections came while they were open"
+
+
+def not_opened(tool, cell, values, made):
+    """Return in words that the load tool of this name had not opened all connections of a cell when
+    its time was over: then their number says nothing of the server. "" if it had, or if a full
+    queue (`values`) turned some away. `made` is how many clients had connected when the server
+    held most of them, None if that is not known."""
+    held = values.get("open_connections")
+    if None in (held, made) or max(held, made) >= ALL * cell.x or values.get("overflows"):
+        return ""
+    return (f"{made:,} of {cell.x:,} connections were open, as {tool} had not opened the others "
+            "in its time")
 
 
 class Runner:
@@ -78,14 +91,20 @@ class Runner:
         return row
 
     def run(self, cell, seconds):
-        """Run a cell with `seconds` of load; add its row and return it. An error is a row
-        too, and does not end the run. Raises OSError when the row cannot be written."""
+        """Run a cell with `seconds` of load; add its row and return it. A load that had not opened
+        its connections, or at which no look came, is measured again once. An error is a row too,
+        and does not end the run. Raises OSError when the row cannot be written."""
         left_out = self.out.get((cell.experiment.name, cell.server.name))
         if left_out:
             return self.skip(cell, *left_out)
         row = self._row(cell)
         try:
-            self._measure(cell, seconds, row)
+            if why := self._measure(cell, seconds, row):
+                row = self._row(cell)
+                again = self._measure(cell, seconds, row)
+                row["note"] = "; ".join(filter(None, (row["note"], f"measured again: {why}")))
+                if again:
+                    self.problems.append(f"{cell.label}: {row['note']}")
         except (servers.ServerError, WrongAnswer) as why:
             status = "wrong answer" if isinstance(why, WrongAnswer) else "not started"
             row.update(status=status, note=str(why))
@@ -99,7 +118,8 @@ class Runner:
         return row
 
     def _measure(self, cell, seconds, row):
-        """Measure a cell and fill `row`."""
+        """Measure a cell and fill `row`. Return in words why it is to be measured again, as nothing
+        was lost and no figure was found; "" if it is not."""
         experiment, tool = cell.experiment, load.TOOLS[row["tool"]]
         with self._running(cell) as live:
             row["workers"] = live.start.workers
@@ -115,7 +135,8 @@ class Runner:
                     seed=cell.repeat)
                 told = {}   # what a study counts while the load runs; others count nothing
                 with experiment.beside(cell, live, told) as seen:
-                    costs.begin(job.least_seconds, longer=bool(job.requests))
+                    costs.begin(job.least_seconds, longer=bool(job.requests),
+                                opened=job.seconds - job.opening if job.opening else None)
                     result = self.load(tool.name, job, self.machine.load_cores,
                                        costs.tick if metered else None)
                     costs.end(result)
@@ -123,7 +144,7 @@ class Runner:
             live.stop()
             if told:    # only in a study, and those run on one machine
                 self.folder.add_counted(row, told)
-            self._fill(row, cell, live, costs, result)
+            again = self._fill(row, cell, live, costs, result)
             width = min(job.threads, len(self.machine.load_cores)) if tool.threaded else 1
             row["limit"], row["evidence"] = bottleneck.judge(row, tool, width)
             row["raw"] = self.folder.write_raw(f"{self.order:04}_{cell.label}.txt", "\n".join([
@@ -131,6 +152,7 @@ class Runner:
                 "$ " + " ".join(live.argv), live.log(),
                 f"load, on cores {sorted(self.machine.load_cores)}:",
                 "$ " + result.command, result.output]))
+            return again
 
     def _check(self, cell, live):
         """Raise WrongAnswer unless the server does the work. A floor sends constant bytes for every
@@ -157,8 +179,27 @@ class Runner:
             self.load("wrk", job, self.machine.load_cores)
 
     def _fill(self, row, cell, live, costs, result):
-        """Put what was found into the row."""
+        """Put what was found into the row; return as _measure()."""
         values = costs.finish()
+        status, notes, again = self._judge(row["tool"], cell, live, costs, result, values)
+        row.update(
+            status=status, requests=result.good, served=live.served, note="; ".join(notes),
+            **{key: getattr(result, key) for key in (
+                "seconds", "rate", "failed", "timeouts", "unfinished", "failed_percent",
+                "sent_rate", "lag_percent")},
+            mean_ms=result.mean, p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
+            **{**values, **result.extra})
+        if status in ("disturbed", "not possible"):
+            row.update(dict.fromkeys(set(VOID) - {"foreign"}))    # "foreign" is why
+        if status == "crashed":
+            row.update(dict.fromkeys(VOID))
+            self.problems.append(f"{cell.label}: {notes[0]}")
+        return again
+
+    @staticmethod
+    def _judge(tool, cell, live, costs, result, values):
+        """Return (the status of a run with this load.Result and these `values` of its CostMeter,
+        [its notes], why it is to be measured again or "")."""
         notes = list(dict.fromkeys(result.notes))
         status = "lossy" if result.failed or result.unfinished else "ok"
         if live.exit.early:
@@ -169,29 +210,20 @@ class Runner:
         unseen = costs.answered - result.good
         # One for each client is under way when the load tool ends.
         if unseen > cell.x + cost_meter.CHECKS:
-            notes.append(f"{row['tool']} saw {unseen:,} fewer answers than "
+            notes.append(f"{tool} saw {unseen:,} fewer answers than "
                          "the server gave, among which its cost is divided")
-        held = values.get("open_connections")
-        if held is not None and held < 0.95 * cell.x:
+        if status == "ok" and (again := not_opened(tool, cell, values, costs.made)):
+            return "not possible", [rundir.NOT_MEASURED + again, *notes], again
+        held, foreign = values.get("open_connections"), values.get("foreign") or 0.0
+        blind = cell.experiment.holds_connections and cell.server.metered and held is None
+        again = status == "ok"      # if it was disturbed, as nothing failed
+        if held is not None and held < ALL * cell.x:
             notes.append(f"it held {held:,} of {cell.x:,} connections open")
             status = "lossy" if status == "ok" else status
-        foreign = values.get("foreign") or 0.0
-        blind = cell.experiment.holds_connections and cell.server.metered and held is None
         if status != "crashed" and (blind or status == "lossy" and foreign > quiet.FOREIGN):
-            status = "disturbed"
-            notes.insert(0, not_measured(foreign))
-        row.update(
-            status=status, requests=result.good, served=live.served, note="; ".join(notes),
-            **{key: getattr(result, key) for key in (
-                "seconds", "rate", "failed", "timeouts", "unfinished", "failed_percent",
-                "sent_rate", "lag_percent")},
-            mean_ms=result.mean, p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
-            **{**values, **result.extra})
-        if status == "disturbed":
-            row.update(dict.fromkeys(set(VOID) - {"foreign"}))    # "foreign" is why
-        if status == "crashed":
-            row.update(dict.fromkeys(VOID))
-            self.problems.append(f"{cell.label}: {notes[0]}")
+            why = disturbance(foreign)
+            return "disturbed", [rundir.NOT_MEASURED + why, *notes], why if again else ""
+        return status, notes, ""
 
     def count_calls(self, experiment, server, variant):
         """Count the system calls of a server, in a pass of its own."""
