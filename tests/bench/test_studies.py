@@ -6,6 +6,7 @@ import pathlib
 import random
 import subprocess
 import sys
+import threading
 import tomllib
 import types
 
@@ -19,6 +20,7 @@ from tools.bench.studies import hooks, self_check, study
 from tools.kit import TOP, client, procfs, servers, wait
 from tools.results import rundir
 
+OFF = "per cent off an even share, at most"
 LOAD = '[[load]]\nname = "x"\nservers = ["poll", "epoll"]\n'
 
 
@@ -238,6 +240,30 @@ def test_a_neighbour_has_each_core_that_nobody_else_wants():
     live.server.way = ["core=load"]
     with hooks.neighbour(None, live, [], {}):
         assert not idle()
+
+
+@pytest.mark.parametrize("last, off", [([60, 40], 20.0), ([50, 30], 25.0)])
+def test_an_even_share_is_that_of_all_clients(last, off, monkeypatch):
+    """Not of those that came in the first second: ten of a hundred, and all of these to one loop.
+    Where some never come, it is that of the most. The load ends, and the clients go."""
+    shares, looks = [[10, 0], last], iter(range(10**9))
+    ended = threading.Event()
+
+    def descriptors(pid):
+        look = next(looks) // 2         # of two loops; the first one is before the load
+        if look > len(shares):
+            ended.set()
+        return 5 + ([[0, 0], *shares, [1, 0]][min(look, len(shares) + 1)][pid - 2])
+
+    monkeypatch.setattr(hooks, "SPREAD_OFTEN", 0.001)
+    monkeypatch.setattr(hooks.procfs, "tree", lambda _: [
+        types.SimpleNamespace(pid=pid) for pid in (1, 2, 3)])
+    monkeypatch.setattr(hooks.procfs, "open_descriptors", descriptors)
+    cell = types.SimpleNamespace(x=100, variant=types.SimpleNamespace(keep_alive=True))
+    told = {}
+    with hooks.spread(cell, types.SimpleNamespace(pid=1), [], told):
+        assert wait.until(lambda: ended.is_set() or sum(last) == 100 and told.get(OFF) == off, 240)
+    assert told == {OFF: off}
 
 
 def test_the_neighbour_that_empties_the_caches_owns_its_memory():
