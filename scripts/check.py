@@ -18,6 +18,10 @@ scripts/packages.txt says what each suite needs, and of the programs there, a su
 others on its PATH. A suite that needs a program which is missing is left out. The summary
 names it and what is missing; the sum does not count it. With CI=true it has failed.
 
+On Ctrl-C, SIGTERM and SIGHUP, each suite that runs gets SIGINT, as a command in the foreground
+of a terminal does, and undoes what it did; what does not end is killed. TMPDIR of all suites is
+a folder of the run, and is removed with it.
+
 Environment:
     SERVERS=epoll,poll   runs these servers only, in full
     FULL=1               runs every case on every server, instead of a sample, takes
@@ -45,10 +49,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from scripts import counts, own_path, suites      # noqa: E402
 from scripts.counts import Count        # noqa: E402
 from scripts.suites import OURS, SETTING, TOP        # noqa: E402
-from tools.kit import process, procfs, progress, scratch     # noqa: E402
+from tools.kit import process, procfs, progress, scratch, wait     # noqa: E402
 
 SILENT_LIMIT = 2400     # seconds without a line of a suite, which is ended then
-LOOK = 0.5              # seconds between two looks at a suite
+LOOK = 0.2              # seconds between two looks at a suite
+UNDO = 1.5              # seconds for a suite to undo what it did; half of what guardian.c gives us
+PATIENCE = 10           # seconds in which what was killed is gone
 SANITIZER_OPTIONS = {               # beyond their defaults; a test may set its own
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
     "UBSAN_OPTIONS": "print_stacktrace=1", "TSAN_OPTIONS": "second_deadlock_stack=1"}
@@ -118,8 +124,11 @@ class Run:
                 if time.monotonic() - since > SILENT_LIMIT:
                     raise TimeoutError(f"printed nothing for {SILENT_LIMIT} s and was ended")
             return ended
+        except KeyboardInterrupt:
+            self.stop.set()         # the other line ends its suite at the same time
+            raise
         finally:
-            process.stop(child, seconds=5)
+            end(child)
 
     def suite(self, name):
         """Run a suite; return its Count, the CPU seconds of its commands, and why it was ended,
@@ -196,11 +205,55 @@ def prepare(environment):
     environment.setdefault("TEST_DEADLINE", f"{60 * suites.crowd():.0f}")
 
 
-def end_the_rest():
-    """Kill what a suite that was ended has left."""
+def below(session=None):
+    """Return the process ids of what runs below us, or of that which is in a session."""
+    found = []
     for one in procfs.tree(os.getpid())[1:]:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(one.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            if one.state not in "ZX" and session in (None, os.getsid(one.pid)):
+                found.append(one.pid)
+    return found
+
+
+def end(child):
+    """End a command that process.spawn() started, if it still runs, with all of its session. They
+    get SIGINT: pytest and its workers run their fixtures to the end, and a grader its own, which
+    remove namespaces and control groups. Those outlive a process that is killed."""
+    if not process.wait(child, 0):
+        os.killpg(child.pid, signal.SIGINT)
+        wait.until(lambda: process.wait(child, 0) and not below(child.pid),
+                   UNDO * suites.crowd())
+    process.stop(child, seconds=0)
+
+
+def end_the_rest():
+    """Kill what a suite that was ended has left, and wait until it is gone: nothing may write
+    into a folder that is being removed."""
+    def is_gone():
+        process.reap_orphans()
+        for pid in (rest := below()):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        return not rest
+
+    wait.until(is_gone, PATIENCE)
+
+
+@contextlib.contextmanager
+def temporary():
+    """TMPDIR is a new folder in the block. After it, what still runs below us is killed, and the
+    folder removed with all that is in it. Raises OSError."""
+    folder = scratch.make("tmp")
+    try:
+        # Also for tests that run as another user, or as root of a user namespace. pytest's folder
+        # there has the name of its user, and would keep that user out if it was in /tmp.
+        os.chmod(folder, 0o1777)
+        os.environ["TMPDIR"] = folder
+        yield
+    finally:
+        with process.uninterrupted():       # a second Ctrl-C waits
+            end_the_rest()
+            scratch.remove(folder)
 
 
 def main():
@@ -236,20 +289,17 @@ def main():
     variables = [word for word in options.words if "=" in word
                  and word.split("=")[0] not in ("SANITIZE", "FLAVOUR", *OURS)]
     process.adopt_orphans()
-    with scratch.folder("path") as folder:
+    with scratch.folder("path") as folder, temporary():
         run = Run({name: suite for name, suite in known.items() if name in wanted},
                   [options.make, f"-j{suites.CORES}", *variables],
                   own_path.lay(folder, wanted & {*names}, os.environ["PATH"]))
-        # Tests that run as another user, or as root of a user namespace, would leave a folder
-        # in /tmp by the name of another user, who could then run no tests.
-        os.environ["PYTEST_DEBUG_TEMPROOT"] = folder
         run.announce()
-        try:
-            good = counts.report(run.all(), left)
-        finally:
-            end_the_rest()
+        good = counts.report(run.all(), left)
     return 130 if run.stop.is_set() else int(not good)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:       # before the suites, or the second one
+        sys.exit(130)

@@ -14,6 +14,9 @@
  *   a second, gets a SIGTERM then, and a SIGKILL half a second later.
  * - If the guardian is killed, the command gets the SIGTERM from the kernel.
  *
+ * On a crowded machine each of these times is up to five times as long: a
+ * command that is killed there leaves its folders.
+ *
  * SIGINT is ignored here: Ctrl-C reaches the command itself, which may have
  * something to finish. The exit status is the command's; 128 and the number of
  * the signal that ended it, as shells have it.
@@ -40,12 +43,30 @@ enum { SECOND_MS = 1000, LOOK_MS = 20 };
  * behind, when that is asked and when it is killed. */
 enum { KILL_COMMAND_MS = 3000, ASK_REST_MS = 1000, KILL_REST_MS = 1500 };
 enum { GIVE_UP_MS = 10000 }; /* a process of another user, or in the kernel */
+enum { MOST_CROWDED = 5 }; /* scripts/suites.py has the same limit */
 
 static long now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * SECOND_MS + now.tv_nsec / 1000000;
+}
+
+/* Returns a time in ms that is that long alone, and longer when programs wait
+ * for a core: as many times as there are programs for each core, in the last
+ * minute or now. */
+static long crowded_ms(long alone_ms)
+{
+    double load = 0, most = 1;
+    int running = 0;
+    FILE *file = fopen("/proc/loadavg", "re");
+    if (file != NULL && fscanf(file, "%lf %*f %*f %d", &load, &running) == 2)
+        most = (load > running ? load : running) /
+               (double)sysconf(_SC_NPROCESSORS_ONLN);
+    if (file != NULL)
+        fclose(file);
+    most = most < MOST_CROWDED ? most : MOST_CROWDED;
+    return (long)((double)alone_ms * (most > 1 ? most : 1));
 }
 
 static void fail(const char *what)
@@ -142,7 +163,7 @@ static int guard(pid_t command, int maker, int signals)
         if (asked) {
             kill(command, SIGTERM);
             if (kill_ms == 0)
-                kill_ms = now_ms() + KILL_COMMAND_MS;
+                kill_ms = now_ms() + crowded_ms(KILL_COMMAND_MS);
         }
     }
     return status;
@@ -157,13 +178,13 @@ static void clean(void)
     int status;
     while (reap(0, &status), signal_descendants(getpid(), 0)) {
         long passed = now_ms() - begun;
-        if (passed >= GIVE_UP_MS) {
+        if (passed >= crowded_ms(GIVE_UP_MS)) {
             fprintf(stderr, "guardian: a process cannot be ended\n");
             return;
         }
-        if (passed >= KILL_REST_MS) {
+        if (passed >= crowded_ms(KILL_REST_MS)) {
             signal_descendants(getpid(), SIGKILL);
-        } else if (passed >= ASK_REST_MS && !asked) {
+        } else if (passed >= crowded_ms(ASK_REST_MS) && !asked) {
             signal_descendants(getpid(), SIGTERM);
             asked = true;
         }

@@ -27,6 +27,9 @@ temporary=${TMPDIR:-/tmp}
 for left in "$temporary"/zerohttpd.*; do
     [ -L "$left" ] || [ ! -O "$left" ] || flock -n "$left" rm -rf "$left"
 done
+# Until the guardian below runs, only we can remove ours.
+folder=
+trap 'rm -rf "$folder"; exit 1' INT TERM HUP
 until folder=$(mktemp -d "$temporary/zerohttpd.redis.XXXXXX") ||
     die "cannot make a folder in $temporary; TMPDIR=FOLDER names another place"
     exec 8<"$folder" && flock 8 && [ -d "$folder" ]; do :; done # or another run took it for left
@@ -51,6 +54,7 @@ setsid sh -c '
 
 # Our end of the pipe; opening it waits for the guardian to open the other.
 exec 9>"$folder/alive" 8<&-
+trap - INT TERM HUP
 
 tries=0
 until [ "$(redis-cli -s "$socket" ping 2>/dev/null)" = PONG ]; do
