@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -42,6 +43,22 @@ def test_the_command_finds_a_redis_that_is_gone_afterwards():
     socket, pong = done.stdout.splitlines()
     assert pong == "PONG" and done.returncode == 7
     wait_for(lambda: not Path(socket).parent.exists())
+
+
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
+def test_an_interrupt_before_redis_runs_leaves_no_folder(tmp_path, name):
+    """It comes when the folder was made. The script leads its session."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "tmp").mkdir()
+    made = tmp_path / "bin/mktemp"
+    made.write_text(f'#!/bin/sh\n{shutil.which("mktemp")} "$@"\n'
+                    f'kill -{name} $(ps -o sid= -p $$)\n')
+    made.chmod(0o755)
+    done = run(WITH_REDIS, "echo", "ran", start_new_session=True, env={
+        **os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",
+        "TMPDIR": str(tmp_path / "tmp")})
+    assert done.returncode and not done.stdout
+    assert not list((tmp_path / "tmp").iterdir())
 
 
 @pytest.mark.parametrize("there, missing", [([], "redis-server"),
