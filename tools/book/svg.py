@@ -6,45 +6,133 @@ import re
 from tools.book import pictures
 
 # What an <img> does not need: names for programs, words for a pointer, colours for the other
-# theme, empty shapes.
+# theme, empty shapes, and what is so without being said.
 UNUSED = re.compile(
-    r""" (?:aria-\w+|role|class|pointer-events|version|xmlns:xlink)=(["']).*?\1"""
-    r"""| (?:stroke-)?opacity="1"(?=[ />])|<style>[^<]*</style>"""
-    r"""|(?<=<rect)( [^>]*)><title>[^<]*</title></rect>""")
-EMPTY = re.compile(r'<path d="(?:M0,0h0v0h0Z)?"(?: [\w-]+="[^"]*")*/>|<g></g>')
-# What a chart draws many times, such as a point, each with its place.
-MARK = re.compile(r'<(path|line) (transform="[^"]*")( [^>]*)/>')
-MOVED = re.compile(r'^transform="translate\(([^,()]*),([^,()]*)\)"$')
+    r""" (?:aria-\w+|role|class|pointer-events|version|xmlns:xlink)=".*?"|<style>[^<]*</style>"""
+    r"""| (?:(?:stroke-)?opacity="1"|stroke-width="1"|text-anchor="start"|font-weight="normal")"""
+    r"""(?=[ />])|(?<=<g) transform="translate\(0,0\)"(?=>)"""
+    r"""|(?<=<rect)( [^>]*)><title>[^<]*</title></rect>|(?<=<g>)<title>[^<]*</title>""")
+EMPTY = re.compile(r'<path d="(?:M0,0h0v0h0Z)?"(?: [\w-]+="[^"]*")*/>|<text [^>]*></text>')
+# What a chart of Vega has around all it draws, a ground without a colour, and points next to
+# each other: (where, how they look).
+CHART = ' fill="none" stroke-miterlimit="10"'
+GROUND = re.compile(r'<path d="M0,0h[\d.]+v[\d.]+h-[\d.]+Z"/>')
+POINT = r'<path transform="translate\(([^)]*)\)"'
+POINTS = re.compile(rf"{POINT}( [^>]*)/>(?:{POINT}\2/>){{3,}}")
 # Lines next to each other that look alike, such as intervals: (where, how far, how they look).
 LINE = r'<line transform="translate\(([^)]*)\)" x2="([^"]*)" y2="([^"]*)"'
 LINES = re.compile(rf'{LINE}( [^>]*)/>(?:{LINE}\4/>)+')
+# A bar of a timeline: (x, y, width, height, fill).
+BAR = re.compile(r'^<rect x="(\S*)" y="(\S*)" width="(\S*)" height="(\S*)" fill="(\S*)"/>\n',
+                 re.MULTILINE)
+WORDS = re.compile(r'(<text[^>]*) transform="translate\(([^,()]*),([^,()]*)\)"([^>]*>[^<]*</text>)')
+CLIP = re.compile(r'<clipPath id="(clip\d+)">(.*?)</clipPath>')
 ATTRIBUTE = re.compile(r"""([\w-]+)=(["'])(.*?)\2""")
 COLOURS = ("fill", "stroke", "stop-color")
-PLACE = re.compile(r"""(?<= )(?:d|transform|points|[xyr]|[xy][12]|[cr][xy]|width|height)="""
-                   r"""(["']).*?\1""")
+PLACE = re.compile(
+    r"""(?<= )(?:d|transform|points|[xyr]|[xy][12]|[cr][xy]|width|height)=".*?\"""")
 
 
 def small(svg):
     """Return an SVG as an <img> shows it, in fewer bytes, but with the colours of one theme."""
-    svg = UNUSED.sub(lambda found: found[2] + "/>" if found[2] else "", svg)
-    while svg != (svg := EMPTY.sub("", svg)):
+    svg = re.sub("<[^>]*>", lambda tag: tag[0] if '"' in tag[0] else tag[0].replace("'", '"'), svg)
+    svg = UNUSED.sub(lambda found: found[1] + "/>" if found[1] else "", svg)
+    svg = EMPTY.sub("", GROUND.sub("", svg) if CHART in svg else svg)
+    while svg != (svg := re.sub("<g/>|<g></g>", "", svg)):
         pass
     svg = PLACE.sub(lambda found: re.sub(
         r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}".removesuffix(".0"),
-        found[0]), svg).rstrip("\n") + "\n"
+        found[0]), _ungrouped(svg)).rstrip("\n") + "\n"
     svg = LINES.sub(lambda found: '<path d="' + "".join(
-        f"M{one[1]}l{one[2]},{one[3]}" for one in re.finditer(LINE, found[0]))
+        f"M{one[1]}" + (f"h{one[2]}" if one[3] == "0" else f"v{one[3]}" if one[2] == "0" else
+                        f"l{one[2]},{one[3]}") for one in re.finditer(LINE, found[0]))
         + f'"{found[4]}/>', svg)
-    often = [mark for mark, times in collections.Counter(
-        (one[1], one[3]) for one in MARK.finditer(svg)).items() if times > 3]
-    if not often:
+    svg = WORDS.sub(r'\1 x="\2" y="\3"\4', svg)
+    for step in (_points, _clips, _bars, _named_once):
+        svg = step(svg)
+    return svg
+
+
+def _in_head(svg, attributes, what=""):
+    """Return an SVG with more attributes, and with `what` at its beginning."""
+    return re.sub("(<svg[^>]*)>", lambda head: f"{head[1]}{attributes}>{what}", svg, count=1)
+
+
+def _ungrouped(svg):
+    """Return an SVG without the groups that say nothing of what is in them."""
+    kept = []
+
+    def tag(found):
+        if found[0] != "</g>":
+            kept.append(found[0] != "<g>")
+            return found[0] if kept[-1] else ""
+        return found[0] if kept.pop() else ""
+
+    return re.sub("<g(?: [^>]*)?>|</g>", tag, svg)
+
+
+def _points(svg):
+    """Return a chart with the points of a curve as one line, which has a mark at each."""
+    looks = []
+    if CHART not in svg:
         return svg
-    svg = MARK.sub(lambda one: '<use ' + MOVED.sub(r'x="\1" y="\2"', one[2])
-                   + f' href="#m{often.index((one[1], one[3]))}"/>'
-                   if (one[1], one[3]) in often else one[0], svg)
-    return re.sub("(<svg[^>]*>)", lambda head: head[1] + "<defs>" + "".join(
-        f'<{kind} id="m{number}"{rest}/>' for number, (kind, rest) in enumerate(often))
-        + "</defs>", svg, count=1)
+
+    def curve(found):
+        if found[2] not in looks:
+            looks.append(found[2])
+        return (f'<polyline points="{" ".join(one[1] for one in re.finditer(POINT, found[0]))}" '
+                f'style="marker:url(#m{looks.index(found[2])})"/>')
+
+    svg = POINTS.sub(curve, svg)
+    return _in_head(svg, "", f"<defs{CHART}>" + "".join(
+        f'<marker id="m{number}" markerUnits="userSpaceOnUse" overflow="visible"><path{look}/>'
+        "</marker>" for number, look in enumerate(looks)) + "</defs>") if looks else svg
+
+
+def _clips(svg):
+    """Return an SVG with one of those shapes to which drawings are cut that are the same."""
+    clips = dict(CLIP.findall(svg))
+    shapes = list(dict.fromkeys(clips.values()))
+    svg = re.sub(r"url\(#(clip\d+)\)", lambda found: f"url(#c{shapes.index(clips[found[1]])})",
+                 CLIP.sub("", svg)).replace("<defs></defs>", "")
+    return _in_head(svg, "", "".join(f'<clipPath id="c{number}">{shape}</clipPath>'
+                                     for number, shape in enumerate(shapes)))
+
+
+def _bars(svg):
+    """Return a timeline with a path for the bars of a colour, as wide as they are high. A bar
+    stays above the ones that it was above."""
+    paths = []      # (height, fill, [(x, y, width)])
+    for bar in BAR.finditer(svg):
+        x, y, width, height = map(float, bar.groups()[:4])
+        for path in reversed(paths):
+            if path[:2] == (height, bar[5]):
+                path[2].append((x, y, width))
+                break
+            if any(x < left + wide and left < x + width and y < top + path[0] and top < y + height
+                   for left, top, wide in path[2]):
+                paths.append((height, bar[5], [(x, y, width)]))
+                break
+        else:
+            paths.append((height, bar[5], [(x, y, width)]))
+    made = "".join(
+        f'<path stroke="{fill}" stroke-width="{height:g}" d="'
+        + "".join(f"M{x:g},{y + height / 2:g}h{width:g}" for x, y, width in bars) + '"/>\n'
+        for height, fill, bars in paths)
+    first = BAR.search(svg)
+    return BAR.sub(lambda bar: made if bar.start() == first.start() else "", svg)
+
+
+def _named_once(svg):
+    """Return an SVG that says once which letters most of its words have."""
+    for name in ("font-family", "font-size"):
+        has = re.compile(rf'(<text[^>]*) {name}="([^"]*)"')
+        often = collections.Counter(one[2] for one in has.finditer(svg)).most_common(1)
+        if often and f" {name}=" not in re.search("<svg[^>]*>", svg)[0] \
+                and len(has.findall(svg)) == svg.count("<text"):
+            svg = _in_head(has.sub(lambda found: found[1] if found[2] == often[0][0] else found[0],
+                                   svg), f' {name}="{often[0][0]}"')
+    return svg
 
 
 def themed(light, dark):
