@@ -80,6 +80,7 @@ struct http_exchange {
     unsigned char taken;     /* that the server took to send to Redis, ... */
     unsigned char replied;   /* and whose replies the page has got */
     const char *fault;       /* what it does wrong, or NULL */
+    char wrong_reply[72];    /* text of a fault that names a command */
     const char *peer;        /* the client's address, or NULL: the driver's,
                                 which sets it before http_conn_answer() */
     struct buffer commands,  /* each a struct page_command, see page.c */

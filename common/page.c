@@ -3,6 +3,7 @@
 
 #include <hiredis/hiredis.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "http_response.h"
 
@@ -155,6 +156,31 @@ static void check_page(struct http_exchange *x)
         x->asked = x->taken; /* do not send the remaining commands */
 }
 
+static const char *type_name(int type)
+{
+    switch (type) {
+    case REDIS_REPLY_STRING: return "a string";
+    case REDIS_REPLY_ARRAY: return "an array";
+    case REDIS_REPLY_INTEGER: return "an integer";
+    case REDIS_REPLY_NIL: return "no value";
+    case REDIS_REPLY_STATUS: return "a status";
+    case REDIS_REPLY_ERROR: return "an error";
+    default: return "another type";
+    }
+}
+
+/* Returns the fault of a page that expects another reply, with the name of
+ * its command. */
+static const char *describe(struct http_exchange *x,
+                            const struct redisReply *reply)
+{
+    const struct redis_command *asked = &command_at(x, x->replied - 1u)->redis;
+    snprintf(x->wrong_reply, sizeof x->wrong_reply, "gets %s from %.24s, not %s",
+             type_name(reply->type), asked->argc > 0 ? asked->argv[0] : "",
+             type_name(asked->reply_type));
+    return x->wrong_reply;
+}
+
 /* Redis is away, or has not replied what the page asked for. */
 static void refuse_without_redis(struct http_exchange *x,
                                  const struct redisReply *reply)
@@ -162,10 +188,8 @@ static void refuse_without_redis(struct http_exchange *x,
     const char *detail = x->page->without_redis;
     if (detail == NULL)
         detail = redis_is_away;
-    if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
-        x->fault = "gets an error from Redis";
-    else if (reply != NULL)
-        x->fault = "gets a reply of another type than it asked for";
+    if (reply != NULL)
+        x->fault = describe(x, reply);
     replace_with_error(x, 503, detail);
     x->asked = x->taken;
 }

@@ -82,8 +82,8 @@ FAULTS = [                      # query, what the warning says, status
     ("add", "adds to an answer that it has ended", 500),
     ("show", "shows a template that it does not name", 500),
     ("client", "asks for its client without names_client", 500),
-    ("type", "gets a reply of another type", 503),
-    ("refused", "gets an error from Redis", 503)]
+    ("type", "gets an integer from INCR, not a string", 503),
+    ("refused", "gets an error from NONSENSE, not a string", 503)]
 
 
 class Tree:
