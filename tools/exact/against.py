@@ -72,6 +72,8 @@ def measure(settings, choice, cells, folder, counted):
         bench = count.Bench(replace(choice, source=source), folder / state,
                             settings.kernel or None)
         found[state] = counted(bench, cells)
+    if sources.hashed() != states["now"]["hash"]:
+        raise trees.TreeError("the C sources have been changed while they were counted")
     both = {name: {cell: [[round(n, 1) for n in found[state][name][cell].cost("server")]
                           for state in ("was", "now")] for cell in by_cell}
             for name, by_cell in found["was"].items() if name in found["now"]}
