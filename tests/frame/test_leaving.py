@@ -17,13 +17,14 @@ from tools.kit.process import free_port
 
 FULL = bool(os.environ.get("FULL"))
 # {what: (the words after `make`, how the command line of a process begins that it starts late)}
+# A load tool is called by its path where scripts/own_path.py has put a script in its place.
 COMMANDS = {
     "run-03": (["run-03", "ARGS=--port 0 --workers 4"], r"\./preforking --redis"),
     "run-07": (["run-07", "ARGS=--port 0"], r"\./epoll --redis"),
     "run-balanced": (["run-balanced", "N=2", "PORT=PORT"], r"\S*haproxy .*-f"),
     "watch-03": (["watch-03", "ARGS=--workers 4"], r"\S*/preforking .*--root"),
-    "compare": (["compare", "EXPERIMENT=answer", "SERVERS=02,07", "OUT=DIR"], "(wrk|ab) "),
-    "study": (["study", "NAME=floors", "SERVERS=07", "OUT=DIR"], "(wrk|ab) "),
+    "compare": (["compare", "EXPERIMENT=answer", "SERVERS=02,07", "OUT=DIR"], r"(\S*/)?(wrk|ab) "),
+    "study": (["study", "NAME=floors", "SERVERS=07", "OUT=DIR"], r"(\S*/)?(wrk|ab) "),
     "grade": (["grade", "LAB=03", "SUBMISSION=03_preforking"], "/program/preforking"),
     "break-check": (["break-check", "NAME=whole_seconds", "DIR=DIR"], r"/\S*/iterative --"),
     "check": (["check-blackbox", "SERVERS=epoll"], r"\S*/epoll .*--root"),
