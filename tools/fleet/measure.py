@@ -64,7 +64,7 @@ def cpu_of(pid):
     return procfs.cpu_time(procfs.tree(pid))
 
 
-def sources():
+def hash_of_sources():
     """Return a hash of what has to be the same on all hosts."""
     found = hashlib.sha256(sources.hashed().encode())
     for path in sorted(pathlib.Path(TOP, "tools").glob("**/*.py")):
@@ -100,7 +100,7 @@ class Fleet:
                  for name, told in self.told[group].items()] for group in inventory.NEEDED)
             self.all = [self.server, self.redis, *self.load]
             for one in self.all:
-                if one.call(sources) != sources():
+                if one.call(hash_of_sources) != hash_of_sources():
                     raise HostError(f"{one.name} has other sources than this machine: "
                                           "commit changes, then bring them there (make fleet)")
             self.stack = stack.pop_all()
