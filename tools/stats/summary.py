@@ -99,11 +99,11 @@ def point(rows, keys, clients=None, leads="cpu_us"):
     clients     how many wait for an answer; None in an open loop
     leads       of LEADS; "answered": the per cent of requests that were
 
-    `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did;
-    `notes` says why, and `disturbed` with which words if other programs were the reason. It is
-    `lost` when a run lost something or broke, or all were disturbed. `noisy` lists in words why the figure that `leads`
-    is not known well; without a CPU time, its rate. `intervals` are those of CPU time, rate and
-    percentiles, None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are
+    `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did; `notes`
+    says why, and `disturbed` with which words if other programs were the reason. It is `lost` when
+    a run lost something or broke, or all were disturbed. `noisy` lists in words why the figure that
+    `leads` is not known well; without a CPU time, its rate. `intervals` are those of CPU time, rate
+    and percentiles, None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are
     None where `flag` says why, see doubt(). A `burst` has fewer than BURST requests a client."""
     measured = [row for row in rows if row["rate"] is not None]
     harmless = ("ok", "not possible", *["disturbed"] * bool(measured))
