@@ -127,7 +127,8 @@ DRAWN = (
      '<g fill="none" stroke-miterlimit="10"><path d="M1,2v-5M3,2h4" stroke="#111"/></g>'),
     # bars: the second red one covers the blue one, so it stays behind it
     ("".join(f"\n<rect x='{x}' y='1' width='{width}' height='4' fill='{fill}'>"
-             "<title>a</title></rect>" for x, width, fill in ((0, 2, "red"), (2, 2, "blue"), (3, 2, "red"), (9, 1, "blue")))
+             "<title>a</title></rect>" for x, width, fill in (
+                 (0, 2, "red"), (2, 2, "blue"), (3, 2, "red"), (9, 1, "blue")))
      + "\n", '\n<path stroke="red" stroke-width="4" d="M0,3h2"/>\n<path stroke="blue" '
      'stroke-width="4" d="M2,3h2M9,3h1"/>\n<path stroke="red" stroke-width="4" d="M3,3h2"/>\n'),
     # shapes to cut to

@@ -166,8 +166,9 @@ def copy(run, folder, compressed):
         if not compressed:
             target.write_text(text, "utf-8", newline="")
         elif text:
-            pathlib.Path(f"{target}.xz").write_bytes(
-                lzma.compress(text.encode(), filters=packed.FILTERS))
+            best = {"filters": packed.FILTERS} if name.endswith(".csv") else \
+                {"preset": 9 | lzma.PRESET_EXTREME}
+            pathlib.Path(f"{target}.xz").write_bytes(lzma.compress(text.encode(), **best))
 
 
 def _text(names, rows, compressed):
