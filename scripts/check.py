@@ -243,7 +243,9 @@ def end_the_rest():
 def temporary():
     """TMPDIR is a new folder in the block. After it, what still runs below us is killed, and the
     folder removed with all that is in it. Raises OSError."""
-    folder = scratch.make("tmp")
+    # Its name is short: the path of a Unix socket has 107 bytes, and one of ssh in a folder below
+    # takes them all.
+    folder = scratch.make("")
     try:
         # Also for tests that run as another user, or as root of a user namespace. pytest's folder
         # there has the name of its user, and would keep that user out if it was in /tmp.
