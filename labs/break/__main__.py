@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.kit import TOP, scratch
+from tools.kit import TOP, process, scratch
 
 HERE = TOP / "labs" / "break"
 SOLUTIONS = HERE / "solutions"                  # absent in a handout
@@ -192,6 +192,7 @@ def main():
         build(lab, target)
         say_how(lab, target)
     else:
+        process.end_on_signals()        # so that a sandbox goes with its folder
         status = check(lab, options.program or make(lab, target))
         return status if status in (0, 1) else 2
     return 0
