@@ -204,3 +204,6 @@ if __name__ == "__main__":
     except BreakError as error:
         print(f"labs.break: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        print("\nlabs.break: stopped", file=sys.stderr)
+        sys.exit(130)
