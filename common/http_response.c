@@ -150,9 +150,9 @@ static void end_head(struct http_exchange *x, struct slice type, size_t length)
     buffer_append_literal(&x->out, "\r\n\r\n");
 }
 
-/* If memory ran out on the way, a 503 takes the place of this answer: it is
- * short, and the buffers that did not grow are still there. If a 503 lacks
- * memory, too, the connection closes without an answer. */
+/* If memory ran out on the way, a 503 replaces this answer: it is short, and
+ * the buffers that could not grow are still there. If memory runs out for a
+ * 503, too, the connection closes without an answer. */
 static void complete_answer(struct http_exchange *x)
 {
     x->ended = true;

@@ -169,8 +169,8 @@ static const char *type_name(int type)
     }
 }
 
-/* Returns the fault of a page that expects another reply, with the name of
- * its command. */
+/* Returns the fault of a page that asked for another type than the reply's;
+ * it names the command and both types. */
 static const char *describe(struct http_exchange *x,
                             const struct redisReply *reply)
 {

@@ -10,8 +10,8 @@
 /* All pages but static_file's; the last is followed by NULL. */
 extern const struct page *const router_pages[];
 
-/* Returns the page of a path, the first if there were two, or NULL: then it
- * may name a file. */
+/* Returns the page of a path (the first, if two pages have it), or NULL: then
+ * the path may name a file. */
 const struct page *router_page(const char *path);
 
 /* Answers the request in x, or has its page ask Redis. */

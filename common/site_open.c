@@ -12,7 +12,7 @@
 #include "file_table.h"
 #include "router.h"
 
-/* `what` is told about a file that cannot be opened. */
+/* If the file cannot be opened, `what` ends the message. */
 static int open_below(const char *root, const char *name, int flags,
                       const char *what)
 {
@@ -105,8 +105,8 @@ static void find_pictures(struct site *site)
         site->picture_count = (unsigned)n;
 }
 
-/* What would otherwise show only when a client asks: the wrong page, or
- * none. */
+/* Ends the process for a mistake that would otherwise show only when a
+ * client asks, and gets the wrong page or none. */
 static void check_page(const struct page *page)
 {
     if (page->path == NULL || page->path[0] != '/')

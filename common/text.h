@@ -16,13 +16,13 @@ struct template_value {
     bool is_html;       /* ... as it is; else it is escaped */
 };
 
-/* Returns the length of the place with which the text begins: "$NAME$", of
+/* Returns the length of the place that the text begins with: "$NAME$", in
  * capitals and '_'. Returns 0 if there is none; any other '$' is text. */
 size_t template_place(struct slice text);
 
 /* Appends the template to *out with its places replaced. A '$' that does not
- * begin one of the n names stays as it is. Returns false if one of these
- * begins a place: there is no value for it. */
+ * begin one of the n names stays as it is. Returns false if such a '$' begins
+ * a place, which then has no value. */
 bool template_render(struct buffer *out, struct slice text,
                      const struct template_value *values, size_t n);
 

@@ -19,8 +19,8 @@ others on its PATH. A suite that needs a program which is missing is left out. T
 names it and what is missing; the sum does not count it. With CI=true it has failed.
 
 On Ctrl-C, SIGTERM and SIGHUP, each suite that runs gets SIGINT, as a command in the foreground
-of a terminal does, and undoes what it did; what does not end is killed. TMPDIR of all suites is
-a folder of the run, and is removed with it.
+of a terminal does, and undoes what it did; a suite that does not end is killed. The TMPDIR of all
+suites is a folder that the run makes, and removes at its end.
 
 Environment:
     SERVERS=epoll,poll   runs these servers only, in full
@@ -54,7 +54,7 @@ from tools.kit import process, procfs, progress, scratch, wait     # noqa: E402
 SILENT_LIMIT = 2400     # seconds without a line of a suite, which is ended then
 LOOK = 0.2              # seconds between two looks at a suite
 UNDO = 1.5              # seconds for a suite to undo what it did; half of what guardian.c gives us
-PATIENCE = 10           # seconds in which what was killed is gone
+PATIENCE = 10           # seconds until killed processes are gone, at most
 SANITIZER_OPTIONS = {               # beyond their defaults; a test may set its own
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
     "UBSAN_OPTIONS": "print_stacktrace=1", "TSAN_OPTIONS": "second_deadlock_stack=1"}
@@ -206,7 +206,7 @@ def prepare(environment):
 
 
 def below(session=None):
-    """Return the process ids of what runs below us, or of that which is in a session."""
+    """Return the ids of the processes that run below us: all, or those in a session."""
     found = []
     for one in procfs.tree(os.getpid())[1:]:
         with contextlib.suppress(ProcessLookupError):
@@ -217,8 +217,8 @@ def below(session=None):
 
 def end(child):
     """End a command that process.spawn() started, if it still runs, with all of its session. They
-    get SIGINT: pytest and its workers run their fixtures to the end, and a grader its own, which
-    remove namespaces and control groups. Those outlive a process that is killed."""
+    get SIGINT first, so that pytest, its workers and a grader run their fixtures to the end. These
+    remove namespaces and control groups, which would outlive a killed process."""
     if not process.wait(child, 0):
         os.killpg(child.pid, signal.SIGINT)
         wait.until(lambda: process.wait(child, 0) and not below(child.pid),
@@ -227,8 +227,8 @@ def end(child):
 
 
 def end_the_rest():
-    """Kill what a suite that was ended has left, and wait until it is gone: nothing may write
-    into a folder that is being removed."""
+    """Kill the processes that suites have left, and wait until they are gone: none may write into
+    a folder that is being removed."""
     def is_gone():
         process.reap_orphans()
         for pid in (rest := below()):
@@ -241,14 +241,14 @@ def end_the_rest():
 
 @contextlib.contextmanager
 def temporary():
-    """TMPDIR is a new folder in the block. After it, what still runs below us is killed, and the
-    folder removed with all that is in it. Raises OSError."""
-    # Its name is short: the path of a Unix socket has 107 bytes, and one of ssh in a folder below
-    # takes them all.
+    """TMPDIR is a new folder in the block. After it, all processes that still run below us are
+    killed, and the folder is removed with all that is in it. Raises OSError."""
+    # Its name is short: the path of a Unix socket has at most 107 bytes, and ssh's socket in a
+    # folder below takes them all.
     folder = scratch.make("")
     try:
-        # Also for tests that run as another user, or as root of a user namespace. pytest's folder
-        # there has the name of its user, and would keep that user out if it was in /tmp.
+        # Tests that run as another user, or as root of a user namespace, write here, too. pytest
+        # names its folder after a user: left in /tmp by another one, it keeps that user out.
         os.chmod(folder, 0o1777)
         os.environ["TMPDIR"] = folder
         yield
@@ -303,5 +303,5 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except KeyboardInterrupt:       # before the suites, or the second one
+    except KeyboardInterrupt:       # before the suites started, or the second Ctrl-C
         sys.exit(130)

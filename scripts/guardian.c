@@ -15,7 +15,7 @@
  * - If the guardian is killed, the command gets the SIGTERM from the kernel.
  *
  * On a crowded machine each of these times is up to five times as long: a
- * command that is killed there leaves its folders.
+ * command that is killed before it has ended leaves its folders behind.
  *
  * SIGINT is ignored here: Ctrl-C reaches the command itself, which may have
  * something to finish. The exit status is the command's; 128 and the number of
@@ -52,9 +52,9 @@ static long now_ms(void)
     return now.tv_sec * SECOND_MS + now.tv_nsec / 1000000;
 }
 
-/* Returns a time in ms that is that long alone, and longer when programs wait
- * for a core: as many times as there are programs for each core, in the last
- * minute or now. */
+/* Returns alone_ms, or a longer time if programs wait for a core: multiplied
+ * by the programs for each core, now or in the last minute, whichever are
+ * more; MOST_CROWDED at most. */
 static long crowded_ms(long alone_ms)
 {
     double load = 0, most = 1;

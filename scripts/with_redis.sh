@@ -27,7 +27,7 @@ temporary=${TMPDIR:-/tmp}
 for left in "$temporary"/zerohttpd.*; do
     [ -L "$left" ] || [ ! -O "$left" ] || flock -n "$left" rm -rf "$left"
 done
-# Until the guardian below runs, only we can remove ours.
+# Until the guardian below runs, only this script can remove its folder.
 folder=
 trap 'rm -rf "$folder"; exit 1' INT TERM HUP
 until folder=$(mktemp -d "$temporary/zerohttpd.redis.XXXXXX") ||

@@ -192,7 +192,7 @@ def main():
         build(lab, target)
         say_how(lab, target)
     else:
-        process.end_on_signals()        # so that a sandbox goes with its folder
+        process.end_on_signals()        # so that sandbox and folder are removed
         status = check(lab, options.program or make(lab, target))
         return status if status in (0, 1) else 2
     return 0

@@ -121,7 +121,7 @@ def test_a_run_without_a_figure_is_told():
 
 
 def test_a_disturbed_round_does_not_take_the_others_with_it():
-    """Other programs lost it, not the server."""
+    """Other programs spoiled it, not the server."""
     disturbed = row(None, status="disturbed", note="not measured: other programs")
     some = point(row(9.0), row(11.0), disturbed)
     assert not some["lost"] and some["rate"]["middle"] == 10 and some["disturbed"]

@@ -1,4 +1,4 @@
-"""A connection that the load tool has not opened yet is no answer that was lost."""
+"""A connection that the load tool has not opened yet is not a lost answer."""
 
 import dataclasses
 import os
@@ -23,7 +23,7 @@ X = 10_000
 def runner_of_made_up_rounds(monkeypatch):
     """Returns a function: measured([{"held", "made", ...}, ...], x) runs a cell of hello of epoll
     once, with an attempt for each of these; it returns (the row, how many attempts were made, the
-    Runner). A `made` of None is a run without a look. No server runs."""
+    Runner). A `made` of None means that no look came. No server runs."""
     monkeypatch.setattr(cells.os, "getloadavg", lambda: (18.0, 9.0, 9.0))
     [stage] = plan.make(config.parse([], {"EXPERIMENT": "hello", "SERVERS": "epoll", "SEED": "1"}),
                         MACHINE, False)
@@ -66,8 +66,8 @@ BLIND = {"held": None, "made": None}
     (FEW, {**FEW, "failed": 3}, "lossy", "it held 9,453 of 10,000 connections open")])
 def test_a_round_without_all_connections_is_measured_again_once(
         first, second, status, said, measured):
-    """The second attempt counts. If it had not all of them either, the round has no figure, and
-    the run names it at its end."""
+    """The second attempt counts. If it lacked connections, too, the round has no figure, and the
+    run names it at its end."""
     row, attempts, runner = measured(first, second, WHOLE)
     assert (row["status"], attempts, row["order"]) == (status, 2, 2) and said in row["note"]
     void = status == "not possible"
@@ -87,8 +87,8 @@ def test_what_was_lost_stays_a_loss(lost, measured):
 
 @pytest.mark.parametrize("one", [WHOLE, {"held": 9900, "made": 9999}, {"held": X, "made": 8467}])
 def test_a_round_with_all_connections_is_measured_once(one, measured):
-    """Three threads of wrk open 9,999 together. A look that is interrupted on a crowded machine may
-    count what was made long before what the server holds."""
+    """Three threads of wrk open 9,999 together. On a crowded machine, a look may be interrupted
+    between counting the connections that were made and those that the server holds."""
     row, attempts, _ = measured(one, WHOLE)
     assert (row["status"], attempts, row["note"]) == ("ok", 1, "")
 
@@ -141,7 +141,7 @@ def test_the_load_lasts_until_all_connections_are_open(monkeypatch):
 
 
 def test_what_the_server_is_accepting_is_not_open_yet(monkeypatch):
-    """As long as the queue gets shorter. A pool whose workers are all taken leaves it as it is."""
+    """As long as the queue gets shorter. A pool whose workers are all busy accepts no more."""
     begun, waiting = [100], []
     monkeypatch.setattr(load.sockets, "counters", lambda: {"ActiveOpens": begun[0]})
     monkeypatch.setattr(load.sockets, "accept_queue", lambda _: (waiting.pop(0), 4096))
@@ -193,7 +193,7 @@ def test_connections_that_wait_to_be_accepted_are_made():
 
 
 def test_a_load_that_opens_longer_is_looked_at_when_all_are_open(monkeypatch):
-    """Whatever a look costs: twice at least in the time that it has all of them."""
+    """Whatever a look costs: at least twice while all of them are open."""
     now = [100.0]
     monkeypatch.setattr(costs.time, "monotonic", lambda: now[0])
     meter = costs.CostMeter(SimpleNamespace(pid=os.getpid(), served=None))

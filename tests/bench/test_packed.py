@@ -1,4 +1,4 @@
-"""What docs/results keeps of a table is all of it."""
+"""docs/results keeps all of a table."""
 
 import lzma
 import re
@@ -60,7 +60,7 @@ def test_what_others_tell_is_left_out(table):
 
 @pytest.mark.parametrize("name, field", [("seconds", "="), ("evidence", "{server_busy} open")])
 def test_a_table_that_would_be_read_as_another_one_is_refused(table, name, field):
-    """Rather than kept as what it is not."""
+    """It is not kept as something else."""
     table[1][0][name] = field
     with pytest.raises(ValueError, match="as another one"):
         packed.write(*table)

@@ -244,8 +244,8 @@ def test_a_neighbour_has_each_core_that_nobody_else_wants():
 
 @pytest.mark.parametrize("last, off", [([60, 40], 20.0), ([50, 30], 25.0)])
 def test_an_even_share_is_that_of_all_clients(last, off, monkeypatch):
-    """Not of those that came in the first second: ten of a hundred, and all of these to one loop.
-    Where some never come, it is that of the most. The load ends, and the clients go."""
+    """Not of the ten that connected first, all of them to one loop. If some of the hundred never
+    connect, the look with the most counts, not one after the load, when clients leave."""
     shares, looks = [[10, 0], last], iter(range(10**9))
     ended = threading.Event()
 

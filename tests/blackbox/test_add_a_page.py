@@ -67,7 +67,7 @@ static const char *const places[] = {"$NAME$", NULL};
 const struct page page_empty = {.path = "/empty", .methods = HTTP_GET, .on_request = show,
                                 .template = "empty", .places = places};
 """
-# What the server says at its start of a page that is not what it should be.
+# What the server says at its start about a wrong page.
 WRONG_PAGES = [
     ('.path = "wrong", .methods = HTTP_GET, .on_request = show',
      'a page has the path "wrong"; a path begins with /'),

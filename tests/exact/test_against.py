@@ -1,4 +1,4 @@
-"""What a change costs: `make exact AGAINST=COMMIT`, all that needs no machine."""
+"""What a change costs: all of `make exact AGAINST=COMMIT` that needs no simulated machine."""
 
 import pytest
 

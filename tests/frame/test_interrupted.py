@@ -1,5 +1,5 @@
-"""A run of suites that is interrupted leaves no process and no folder, and lets each suite undo
-what a process that is killed would leave: namespaces, control groups."""
+"""A run of suites that is interrupted leaves no process and no folder, and lets each suite remove
+what a killed process would leave behind: namespaces, control groups."""
 
 import os
 import signal
@@ -48,7 +48,7 @@ def test_waits(held):
     while True:
         time.sleep(0.1)
 """
-# A suite, and a process in a session of its own, that no signal ends but SIGKILL.
+# A suite, and a process in a session of its own; only SIGKILL ends them.
 DEAF = """trap '' HUP INT TERM; mkdir "$TMPDIR/left"
 setsid sh -c 'echo $$ >"$TMPDIR/left/pid"; sleep 1000; sleep 1000' & sleep 1000; sleep 1000"""
 

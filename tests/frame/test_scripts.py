@@ -47,7 +47,7 @@ def test_the_command_finds_a_redis_that_is_gone_afterwards():
 
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
 def test_an_interrupt_before_redis_runs_leaves_no_folder(tmp_path, name):
-    """It comes when the folder was made. The script leads its session."""
+    """It comes just after the folder is made. The script leads its session."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "tmp").mkdir()
     made = tmp_path / "bin/mktemp"

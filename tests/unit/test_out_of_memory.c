@@ -26,7 +26,7 @@ static bool armed;    /* allocations are counted, and some fail */
 static int countdown; /* until the one that fails: 0 is the next */
 static bool for_good; /* all that follow fail too */
 static int failures;
-static bool without_exchange; /* the one that failed was for an exchange */
+static bool without_exchange; /* an exchange could not be allocated */
 
 static bool fails(void)
 {
@@ -115,7 +115,7 @@ static void assert_well_formed(size_t row, int at)
             fail_msg("row %zu, allocation %d: %s", row, at, complaint);
     }
     bool over = client_is_over(&client);
-    /* One that fails alone leaves room for a 503. */
+    /* A single failure leaves memory for a 503. */
     if (answer.status == 0 && over && !for_good && !without_exchange)
         fail_msg("row %zu, allocation %d: no answer", row, at);
     /* Half a request, 100 Continue not sent, has its deadline. */

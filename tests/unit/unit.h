@@ -37,8 +37,8 @@ bool has_openat2(void);
 /* For a program that does nothing else: says so, and ends it with status 0. */
 void need_openat2(size_t tests);
 
-/* Leaves the process no further descriptor: what opens one fails with EMFILE
- * until lift_descriptors(). */
+/* Leaves the process no free descriptor: a call that opens one fails with
+ * EMFILE until lift_descriptors(). */
 void limit_descriptors(void);
 void lift_descriptors(void);
 

@@ -5,16 +5,16 @@ import re
 
 from tools.book import pictures
 
-# What an <img> does not need: names for programs, words for a pointer, colours for the other
-# theme, empty shapes, and what is so without being said.
+# What an <img> does not need: names for programs, tooltips, colours for the other theme, empty
+# shapes, and attributes with their default value.
 UNUSED = re.compile(
     r""" (?:aria-\w+|role|class|pointer-events|version|xmlns:xlink)=".*?"|<style>[^<]*</style>"""
     r"""| (?:(?:stroke-)?opacity="1"|stroke-width="1"|text-anchor="start"|font-weight="normal")"""
     r"""(?=[ />])|(?<=<g) transform="translate\(0,0\)"(?=>)"""
     r"""|(?<=<rect)( [^>]*)><title>[^<]*</title></rect>|(?<=<g>)<title>[^<]*</title>""")
 EMPTY = re.compile(r'<path d="(?:M0,0h0v0h0Z)?"(?: [\w-]+="[^"]*")*/>|<text [^>]*></text>')
-# What a chart of Vega has around all it draws, a ground without a colour, and points next to
-# each other: (where, how they look).
+# In a chart of Vega: what is around all it draws, a background without a colour, and points that
+# follow each other: (where, how they look).
 CHART = ' fill="none" stroke-miterlimit="10"'
 GROUND = re.compile(r'<path d="M0,0h[\d.]+v[\d.]+h-[\d.]+Z"/>')
 POINT = r'<path transform="translate\(([^)]*)\)"'
@@ -54,12 +54,12 @@ def small(svg):
 
 
 def _in_head(svg, attributes, what=""):
-    """Return an SVG with more attributes, and with `what` at its beginning."""
+    """Return an SVG with more attributes in its first tag, and with `what` after that tag."""
     return re.sub("(<svg[^>]*)>", lambda head: f"{head[1]}{attributes}>{what}", svg, count=1)
 
 
 def _ungrouped(svg):
-    """Return an SVG without the groups that say nothing of what is in them."""
+    """Return an SVG without the groups that have no attributes."""
     kept = []
 
     def tag(found):
@@ -72,7 +72,7 @@ def _ungrouped(svg):
 
 
 def _points(svg):
-    """Return a chart with the points of a curve as one line, which has a mark at each."""
+    """Return a chart with the points of a curve as one polyline with a marker at each."""
     looks = []
     if CHART not in svg:
         return svg
@@ -90,7 +90,7 @@ def _points(svg):
 
 
 def _clips(svg):
-    """Return an SVG with one of those shapes to which drawings are cut that are the same."""
+    """Return an SVG that keeps one of each set of equal clip paths."""
     clips = dict(CLIP.findall(svg))
     shapes = list(dict.fromkeys(clips.values()))
     svg = re.sub(r"url\(#(clip\d+)\)", lambda found: f"url(#c{shapes.index(clips[found[1]])})",
@@ -100,8 +100,8 @@ def _clips(svg):
 
 
 def _bars(svg):
-    """Return a timeline with a path for the bars of a colour, as wide as they are high. A bar
-    stays above the ones that it was above."""
+    """Return a timeline with the bars of a colour and height as one path, whose stroke is as wide
+    as they are high. A bar still covers the bars that it covered."""
     paths = []      # (height, fill, [(x, y, width)])
     for bar in BAR.finditer(svg):
         x, y, width, height = map(float, bar.groups()[:4])
@@ -124,7 +124,7 @@ def _bars(svg):
 
 
 def _named_once(svg):
-    """Return an SVG that says once which letters most of its words have."""
+    """Return an SVG that names the font and the size of most of its words once."""
     for name in ("font-family", "font-size"):
         has = re.compile(rf'(<text[^>]*) {name}="([^"]*)"')
         often = collections.Counter(one[2] for one in has.finditer(svg)).most_common(1)

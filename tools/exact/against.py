@@ -29,8 +29,8 @@ def unpack(commit, folder):
 
 
 def table(chosen, cells, both):
-    """Return lines: by how many per cent the work tree needs more instructions (less: negative), of
-    each Program of `chosen` and cell; `both` is {server: {cell: (was, now)}}."""
+    """Return lines that say how many per cent more instructions (fewer: negative) the work tree
+    needs, for each Program of `chosen` and cell; `both` is {server: {cell: (was, now)}}."""
     first = max(len(one.title) for one in chosen) + 2
     lines = ["Instructions of the server for one request, more than before, in %:",
              " " * first + "  ".join(cell.name.rjust(9) for cell in cells)]

@@ -1,4 +1,4 @@
-"""The C sources as figures know them: a hash of their tokens, and which hashes cost the same.
+"""Which C sources a figure holds for: a hash of their tokens, and which hashes cost the same.
 
     sources.hashed()                    of the work tree: "bdaba32ce438c990"
     sources.costs_as("bdaba32c...")     whether figures of that hash hold for the work tree
@@ -13,7 +13,7 @@ from tools.kit import TOP
 
 # What `make exact AGAINST=COMMIT` has written for two hashes, a file for each pair.
 SAME_COST = "docs/results/same_cost"
-LIMIT = 0.01            # of a request's instructions; more is another cost
+LIMIT = 0.01            # share of a request's instructions; what differs by more is not the same
 
 
 def tokens(text):
@@ -47,7 +47,7 @@ def largest(cells):
 
 def costs_as(one, top=TOP):
     """Return whether a request costs in the tree `top` what it costs in the sources with the hash
-    `one`: they are the same, or have been counted side by side, if need be in several steps."""
+    `one`: they are the same, or were counted side by side, if need be in several steps."""
     steps = [json.loads(path.read_text(encoding="utf-8"))
              for path in sorted(Path(top, SAME_COST).glob("*.json"))]
     steps = [{step["was"]["hash"], step["now"]["hash"]} for step in steps

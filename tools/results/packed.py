@@ -1,12 +1,13 @@
-"""How a table of docs/results is kept: a line for each column, and without what others tell.
+"""How docs/results keeps a table: a line for each column, without what other columns give.
 
     python3 -m tools.results.packed docs/results/reference/samples.csv.xz > samples.csv
 
-A column takes a quarter less room, compressed, where it is alone than between others, and a tenth
-less where blanks make each field and its comma a multiple of eight bytes: then a place in memory
-has digits of one kind. Each line begins with the column's name, and its fields are in the order of
-the rows. Of these, `=` stands for what other columns give: TOLD, and for `order` the number after
-that of the row that began before it. In `evidence`, {server_busy} is that column as a whole number.
+Compressed, columns take a quarter less room one after the other than side by side, and another
+tenth less if blanks pad each field and its comma to a multiple of eight bytes: then digits of one
+kind are a multiple of eight bytes apart. Each line begins with the column's name; its fields are in
+the order of the rows. A field `=` stands for what other columns give: see TOLD; in `order`, one
+more than in the row that began before it. In `evidence`, {server_busy} stands for that column,
+rounded to a whole number.
 """
 
 import csv
@@ -26,7 +27,7 @@ TOLD = {"cpu_system_us": ("cpu_us", operator.sub, "cpu_user_us"),
 # The column of a share in `evidence`, by the word before it; after any other, the load tool's.
 SHARES = {"": "load_cores_busy", "server": "server_busy", "Redis": "redis_busy"}
 STEP = 8
-# A byte resembles those of its place in the STEP, not the one before it.
+# A byte resembles the one STEP bytes before it, not its neighbour.
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME,
             "lc": 0, "lp": 3, "pb": 3}]
 
@@ -40,7 +41,7 @@ def digits(name, text):
 
 
 def _told(name, row):
-    """Return the field `name` of TOLD that the others of `row` give; None where they do not."""
+    """Return the field `name` of TOLD as other fields of `row` give it; None if they do not."""
     one, apply, other = TOLD[name]
     try:
         return digits(name, repr(apply(float(row[one]), float(row[other]))))
@@ -60,8 +61,8 @@ def _ordered(rows):
 
 
 def write(names, rows):
-    """Return the text for dicts of the columns `names`. Raises ValueError if it would not give
-    them back."""
+    """Return the text for dicts of the columns `names`. Raises ValueError if read() would not
+    give them back."""
     short = [row | {name: "=" for name in TOLD if name in row and row[name] == _told(name, row)}
              for row in rows]
     for (row, before), (less, _) in zip(_ordered(rows), _ordered(short)):
@@ -105,7 +106,7 @@ def read(text):
 
 
 def main(words):
-    """Print the table in the file `words` as CSV with a line for each row."""
+    """Print the table in the file words[0] as CSV with a line for each row."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)       # as `| head` expects
     with lzma.open(words[0], "rt", newline="", encoding="utf-8") as file:
         names, rows = read(file.read())

@@ -149,9 +149,9 @@ def rows_of(folder, name):
 
 
 def copy(run, folder, compressed):
-    """Copy the CSV files and env.json of `run` to `folder`, which may have older ones. They are
-    then compressed, or not. What is compressed is to be kept for long: as kept() and packed leave
-    it, and without tables that have no row. Raises OSError."""
+    """Copy the CSV files and env.json of `run` to `folder`, which may have older ones. If
+    `compressed`, they are compressed, to be kept for long: as kept() and packed leave them, and
+    without tables that have no row. Raises OSError."""
     os.makedirs(folder, exist_ok=True)
     for name in sorted({name.removesuffix(".xz") for name in os.listdir(run)}):
         source, target = os.path.join(run, name), pathlib.Path(folder, name)

@@ -133,13 +133,13 @@ class Experiment:
             if x > PORTS * machine.load_hosts else ""
 
     def lasts(self, x, seconds):
-        """Return how many seconds the load of a cell takes that is planned for `seconds`, with
-        those for opening connections that are held."""
+        """Return how many seconds the load of a cell takes that is planned for `seconds`: those,
+        and the time for opening connections that are held."""
         return seconds + self.opening(x)
 
     def opening(self, x):
-        """Return how many seconds it is planned to take until x connections are open; 0 where they
-        need not all be open together."""
+        """Return how many seconds are planned for opening x connections; 0 where they need not all
+        be open together."""
         return x / OPENED_A_SECOND if self.holds_connections else 0.0
 
     def job(self, live, variant, x, seconds, machine, full):

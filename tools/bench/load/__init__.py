@@ -23,8 +23,8 @@ from tools.bench.load.wrk import Wrk
 from tools.kit import process as child, procfs, scratch, sockets
 
 __all__ = ["Job", "LoadError", "Result", "TOOLS", "last_line", "missing", "run"]
-OFTEN = 0.05            # seconds between two looks whether all connections are open
-STILL = 0.5             # seconds after which a queue that gets no shorter will not be accepted
+OFTEN = 0.05            # seconds between two checks whether all connections are open
+STILL = 0.5             # seconds after which an accept queue that gets no shorter counts as stuck
 TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop(), Arrivals(), H2load())}
 
 
@@ -37,7 +37,7 @@ def run(name, job, cores, tick=None):
     """Run `job` with the tool `name` on `cores`; return the Result. `tick()` is called while it
     runs; it returns when it wants to be called again (seconds of time.monotonic). A tool that does
     not end in time is interrupted, then killed. If connections take longer to open than
-    job.opening, the load lasts longer by that, at most until job.deadline. Raises LoadError, also
+    job.opening, the load lasts that much longer, at most until job.deadline. Raises LoadError, also
     when it ends without a report."""
     tool = TOOLS[name]
     if missing(name):
@@ -75,16 +75,16 @@ def _cut(tool, job):
 
 
 class _Opening:
-    """Whether all connections of a job are open, by the kernel's counts. Make it before the tool
-    is started."""
+    """Tells from the kernel's counts whether all connections of a job are open. Make it before
+    the tool is started."""
 
     def __init__(self, tool, job):
         self.port, self.wanted = job.port, _connects() + tool.opens(job)
         self.fewest, self.since = math.inf, 0.0
 
     def done(self, now):
-        """Return whether the tool has connected them and none of them waits to be accepted, or so
-        many wait for STILL seconds that the server leaves them there; `now` is the time."""
+        """Return whether the tool has connected them all and none waits to be accepted, or the
+        accept queue has got no shorter for STILL seconds; `now` is the time."""
         if _connects() < self.wanted:
             return False
         waiting = sockets.accept_queue(self.port)[0]
@@ -94,7 +94,7 @@ class _Opening:
 
 
 def _connects():
-    """Return how many connections have been begun in this network, ever."""
+    """Return how many connections have been begun in this network namespace so far."""
     return sockets.counters()["ActiveOpens"]
 
 

@@ -29,8 +29,8 @@ class Job:
     keep_alive: bool = True
     threads: int = 1            # of the tool (wrk, oha)
     timeout: float = 5.0        # seconds a client waits (open loops)
-    opening: float = 0.0        # of `seconds`, those until all connections are open, as planned;
-                                # if they take longer, so does the load (wrk, ab). 0: no matter
+    opening: float = 0.0        # of `seconds`, those planned for opening all connections; if that
+                                # takes longer, so does the load (wrk, ab). 0: does not matter
     script: str = None          # a Lua file (wrk)
     pause: float = 0.0          # seconds between two requests of a client (wrk)
     keep_times: bool = False    # of each answer, where the tool can (ab)

@@ -24,8 +24,8 @@ class Wrk(Tool):
 
     @staticmethod
     def _threads(job):
-        """Return how many threads share the connections. Each opens as many, and wrk forgets the
-        rest: with pauses, the smallest it can be."""
+        """Return how many threads share the connections. Each opens the same number, and wrk opens
+        no remainder: with pauses, the number of threads is one that leaves the smallest."""
         threads = min(job.threads, job.connections)
         if job.pause:
             threads = max(threads, math.ceil(job.connections / TIMERS))

@@ -38,8 +38,8 @@ class CostMeter:
     redis_pid: int = None       # the private Redis
     count_connections: bool = False     # whether the load holds its connections open
     cpu: object = None          # from cpu.of_tree(); without it CPU time comes from /proc
-    made: int = None            # connections that clients had made when most were open; None where
-                                # they are not counted, or no sample saw one
+    made: int = None            # connections that clients had made when the most were open; None
+                                # where they are not counted, or no sample saw one
     tree: list = ()             # the server's processes now, [procfs.Process]
 
     # From end() on:
@@ -62,8 +62,8 @@ class CostMeter:
 
     def begin(self, seconds, longer=False, opened=None):
         """Call when the server is ready and idle, before a load of `seconds`, or `longer`. A load
-        that first opens its connections may take longer for that: then it ends `opened` seconds
-        after the last of them."""
+        that first opens its connections may take longer: it then ends `opened` seconds after the
+        last of them is open."""
         self._look("begin")
         cost = self._sample()
         self.interval = min(INTERVAL, seconds / SAMPLES)
@@ -83,8 +83,8 @@ class CostMeter:
     def _due(self, now, cost):
         """Return when to take the next sample, if one costs `cost` seconds. The more
         processes, the more expensive a sample, and the fewer are taken. One is over shortly
-        before the load is, or before it can be; a load that opens its connections longer than
-        planned has some with all of them, whatever they cost."""
+        before the load is, or before it can be; if connections take longer to open than planned,
+        some samples are taken when all are open, whatever they cost."""
         last = self.ends - max(LAST, 2 * cost)
         following = now + max(self.interval, cost / OWN_SHARE)
         if now < last:

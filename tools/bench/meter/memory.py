@@ -10,7 +10,7 @@ ENOUGH = 500            # connections from which the memory of one is known
 class Memory(Metric):
     """PSS of the whole tree, how much each connection adds, and how many processes and threads a
     sample saw at most. Where connections are counted, meter.made becomes how many the clients had
-    made by the sample that saw most of them open."""
+    made at the sample that saw the most of them open."""
 
     def begin(self, meter):
         self.faults = sum(one.faults for one in meter.tree)
@@ -58,8 +58,8 @@ def proportional(tree):
 
 
 def _made():
-    """Return how many connections the kernel has made for listeners of this network, ever: also
-    those that wait to be accepted, but none that it turned away."""
+    """Return how many connections the kernel has made for listeners of this network namespace so
+    far: also those that wait to be accepted, but none that it turned away."""
     return sockets.counters()["PassiveOpens"]
 
 

@@ -20,7 +20,7 @@ VOID = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
 
 WARM = 2        # requests before the load, for each worker of a pool
 # The share of a cell's connections that counts as all: a look at a server of many processes takes a
-# while, and each thread of wrk opens the same number.
+# while, and wrk opens only as many as divide evenly among its threads.
 ALL = 0.95
 
 
@@ -40,7 +40,7 @@ def disturbance(foreign):
 
 def not_opened(tool, cell, values, made):
     """Return in words that the load tool of this name had not opened all connections of a cell when
-    its time was over: then their number says nothing of the server. "" if it had, or if a full
+    its time was over: then their number says nothing about the server. "" if it had, or if a full
     queue (`values`) turned some away. `made` is how many clients had connected when the server
     held most of them, None if that is not known."""
     held = values.get("open_connections")
@@ -91,9 +91,9 @@ class Runner:
         return row
 
     def run(self, cell, seconds):
-        """Run a cell with `seconds` of load; add its row and return it. A load that had not opened
-        its connections, or at which no look came, is measured again once. An error is a row too,
-        and does not end the run. Raises OSError when the row cannot be written."""
+        """Run a cell with `seconds` of load; add its row and return it. If nothing failed, but not
+        all connections were open, or the run was disturbed, measure once more. An error is a row
+        too, and does not end the run. Raises OSError when the row cannot be written."""
         left_out = self.out.get((cell.experiment.name, cell.server.name))
         if left_out:
             return self.skip(cell, *left_out)
@@ -118,8 +118,8 @@ class Runner:
         return row
 
     def _measure(self, cell, seconds, row):
-        """Measure a cell and fill `row`. Return in words why it is to be measured again, as nothing
-        was lost and no figure was found; "" if it is not."""
+        """Measure a cell and fill `row`. Return in words why to measure it again: nothing was lost,
+        but there is no figure; "" if it need not be."""
         experiment, tool = cell.experiment, load.TOOLS[row["tool"]]
         with self._running(cell) as live:
             row["workers"] = live.start.workers
@@ -179,7 +179,7 @@ class Runner:
             self.load("wrk", job, self.machine.load_cores)
 
     def _fill(self, row, cell, live, costs, result):
-        """Put what was found into the row; return as _measure()."""
+        """Put what was found into the row; return what _measure() does."""
         values = costs.finish()
         status, notes, again = self._judge(row["tool"], cell, live, costs, result, values)
         row.update(
@@ -216,7 +216,7 @@ class Runner:
             return "not possible", [rundir.NOT_MEASURED + again, *notes], again
         held, foreign = values.get("open_connections"), values.get("foreign") or 0.0
         blind = cell.experiment.holds_connections and cell.server.metered and held is None
-        again = status == "ok"      # if it was disturbed, as nothing failed
+        again = status == "ok"      # nothing failed: if it was disturbed, measure again
         if held is not None and held < ALL * cell.x:
             notes.append(f"it held {held:,} of {cell.x:,} connections open")
             status = "lossy" if status == "ok" else status

@@ -20,7 +20,7 @@ from tools.kit.slow_redis import SlowRedis
 
 FOLDER = pathlib.Path(__file__).parent
 FILES = {"/10k": 10 * 1024, "/1m": 1024 * 1024}
-SPREAD_OFTEN = 0.1      # seconds between two looks whether all clients are connected
+SPREAD_OFTEN = 0.1      # seconds between two checks whether all clients are connected
 # The Redis commands of a guestbook page.
 PAGE = ("LRANGE guestbook_remarks -100 -1", "INCR visitor_count", "GET visitor_count")
 
@@ -154,8 +154,8 @@ def kernel(cell, live, seen, told):
 @contextlib.contextmanager
 def spread(cell, live, seen, told):
     """Tell how evenly several loops share the clients: by how many per cent of the mean the loop
-    that is farthest off differs from it, when all are connected; if they never are, when most are.
-    New connections end too soon to be counted."""
+    that is farthest off differs from it. This is counted when all clients are connected; if they
+    never are, when the most are. New connections end too soon to be counted."""
     if not cell.variant.keep_alive:
         yield
         return
