@@ -108,7 +108,7 @@ def test_a_changed_comment_makes_no_figure_stale(tmp_path):
 
 
 def test_a_run_holds_for_code_that_was_counted_to_cost_the_same(tmp_path):
-    """Also in two steps; not where a cell costs more, and not by default."""
+    """Also in two steps, if both together are small; not where a cell costs more."""
     (tmp_path / "common").mkdir()
     (tmp_path / "common/a.c").write_text("int a;\n")
     now = sources.hashed(tmp_path)
@@ -120,8 +120,9 @@ def test_a_run_holds_for_code_that_was_counted_to_cost_the_same(tmp_path):
             {"was": {"hash": was}, "now": {"hash": hashed}, "cells": {
                 "epoll": {"answer": [[10, 990], [10, 990]], "hello": [[10, 990], cost]}}}))
 
-    step("b", now, [10, 985])
-    step("a", "b", [15, 990])
+    step("b", now, [10, 985])           # half a per cent less
+    step("a", "b", [14, 990])
+    step("far", "a", [12, 990])         # too far in three steps
     step("other", now, [30, 990])
-    assert [sources.costs_as(one, tmp_path) for one in (now, "b", "a", "other", "c")] == [
-        True, True, True, False, False]
+    assert [sources.costs_as(one, tmp_path) for one in (now, "b", "a", "far", "other", "c")] == [
+        True, True, True, False, False, False]

@@ -32,7 +32,7 @@ def table(chosen, cells, both):
     """Return lines that say how many per cent more instructions (fewer: negative) the work tree
     needs, for each Program of `chosen` and cell; `both` is {server: {cell: (was, now)}}."""
     first = max(len(one.title) for one in chosen) + 2
-    lines = ["Instructions of the server for one request, more than before, in %:",
+    lines = ["Instructions of the server for one request, change in %:",
              " " * first + "  ".join(cell.name.rjust(9) for cell in cells)]
     for one in chosen:
         mine = both[one.name]

@@ -6,6 +6,7 @@
 
 import hashlib
 import json
+import math
 import re
 from pathlib import Path
 
@@ -47,16 +48,21 @@ def largest(cells):
 
 def costs_as(one, top=TOP):
     """Return whether a request costs in the tree `top` what it costs in the sources with the hash
-    `one`: they are the same, or were counted side by side, if need be in several steps."""
+    `one`: they are the same, or have been counted side by side. There may be several steps between
+    them, whose differences together stay within LIMIT."""
     steps = [json.loads(path.read_text(encoding="utf-8"))
              for path in sorted(Path(top, SAME_COST).glob("*.json"))]
-    steps = [{step["was"]["hash"], step["now"]["hash"]} for step in steps
-             if largest(step["cells"]) <= LIMIT]
-    known, size = {hashed(top)}, 0
-    while len(known) > size:
-        size = len(known)
-        known.update(*(step for step in steps if step & known))
-    return one in known
+    pairs = [(step[first]["hash"], step[second]["hash"], largest(step["cells"]))
+             for step in steps for first, second in (("was", "now"), ("now", "was"))]
+    far, reached = {hashed(top): 0.0}, [hashed(top)]
+    for here in reached:        # which grows
+        for other, ours, step in pairs:
+            away = far[here] + step
+            if ours == here and away <= LIMIT and away < far.get(other, math.inf):
+                far[other] = away
+                reached.append(other)
+    return one in far
+
 
 
 def age(one):
