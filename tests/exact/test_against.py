@@ -11,7 +11,8 @@ def test_what_a_change_costs():
     both = {"epoll": {"answer": ([400, 600], [409, 600]), "hello": ([50, 50], [50, 49.5])}}
     some = [cells.CELLS[name] for name in ("answer", "hello", "guestbook")]
     assert against.table([program()], some, both)[-1].split() == ["epoll", "+0.90", "-0.50", "-"]
-    assert against.verdict(both).startswith("The largest difference is 0.90 %, so the two cost")
+    assert against.verdict(both).startswith(
+        "The largest difference is 0.90 %, so the two cost the same in what was counted")
     both["epoll"]["answer"] = ([40, 60], [42, 60])
     assert "2.00 %, so the two do not cost the same" in against.verdict(both)
 

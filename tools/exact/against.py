@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-from tools.exact import count, results, tree as trees
+from tools.exact import count, machine, results, tree as trees
 from tools.kit import TOP, sources
 
 FILE = "against.json"
@@ -46,12 +46,13 @@ def verdict(both):
     """Return a sentence about {server: {cell: (was, now)}}: whether older figures still hold."""
     most = sources.largest(both)
     holds = "cost the same" if most <= sources.LIMIT else "do not cost the same"
-    return (f"The largest difference is {100 * most:.2f} %, so the two {holds} "
+    part = "" if sources.whole(both) else " in what was counted, which is a part"
+    return (f"The largest difference is {100 * most:.2f} %, so the two {holds}{part} "
             f"(limit: {100 * sources.LIMIT:.0f} %).")
 
 
 def write(out, machine, states, both):
-    """Write against.json, a line for each cell; `states` are {"was" and "now": {"commit",
+    """Write against.json, a line for each server; `states` are {"was" and "now": {"commit",
     "hash"}}. Return its path."""
     return results.write(out, FILE, machine, states | {"cells": both})
 
@@ -77,6 +78,8 @@ def measure(settings, choice, cells, folder, counted):
     both = {name: {cell: [[round(n, 1) for n in found[state][name][cell].cost("server")]
                           for state in ("was", "now")] for cell in by_cell}
             for name, by_cell in found["was"].items() if name in found["now"]}
+    if not both:
+        raise machine.MachineError("no server was counted in both trees")
     shown = [one for one in bench.programs if one.name in both]
     print(*table(shown, cells, both), "", verdict(both), sep="\n")
     settings.out.mkdir(parents=True, exist_ok=True)

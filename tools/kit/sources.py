@@ -10,11 +10,14 @@ import math
 import re
 from pathlib import Path
 
-from tools.kit import TOP
+from tools.kit import TOP, servers
 
 # What `make exact AGAINST=COMMIT` has written for two hashes, a file for each pair.
 SAME_COST = "docs/results/same_cost"
 LIMIT = 0.01            # share of a request's instructions; what differs by more is not the same
+# What must have been counted of each of the seven: all that a run may have measured.
+CELLS = {"answer", "answer-kept", "hello", "hello-kept", "guestbook", "guestbook-kept", "redirect",
+         "post", "pipelined", "file-10k", "file-1m"}
 
 
 def tokens(text):
@@ -46,12 +49,18 @@ def largest(cells):
     return max(abs(difference(*both)) for by_cell in cells.values() for both in by_cell.values())
 
 
+def whole(cells):
+    """Return whether {server: {cell: ...}} has all CELLS of each of the seven."""
+    return all(CELLS <= cells.get(one.name, {}).keys() for one in servers.ARCHITECTURES)
+
+
 def costs_as(one, top=TOP):
     """Return whether a request costs in the tree `top` what it costs in the sources with the hash
     `one`: they are the same, or have been counted side by side. There may be several steps between
     them, whose differences together stay within LIMIT."""
     steps = [json.loads(path.read_text(encoding="utf-8"))
              for path in sorted(Path(top, SAME_COST).glob("*.json"))]
+    steps = [step for step in steps if whole(step["cells"])]
     pairs = [(step[first]["hash"], step[second]["hash"], largest(step["cells"]))
              for step in steps for first, second in (("was", "now"), ("now", "was"))]
     far, reached = {hashed(top): 0.0}, [hashed(top)]

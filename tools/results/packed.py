@@ -91,8 +91,10 @@ def _field(text):
 
 
 def read(text):
-    """Return ([column], [row as a dict of texts]) of what write() made."""
-    names, *fields = zip(*csv.reader(io.StringIO(text, newline=""), skipinitialspace=True))
+    """Return ([column], [row as a dict of texts]) of what write() made. Raises ValueError if the
+    columns are not of the same length, as where the text has a line for each row."""
+    names, *fields = zip(*csv.reader(io.StringIO(text, newline=""), skipinitialspace=True),
+                         strict=True)
     rows = [dict(zip(names, one)) for one in fields]
     for row in rows:
         row |= {name: _told(name, row) for name in TOLD if row.get(name) == "="}
