@@ -21,8 +21,9 @@ enum { PAGE_COMMANDS_MAX = 100 }; /* for one answer; with more it is a 500 */
 /* A page has three buffers, which are empty when the request arrives:
  * x->scratch for decoded fields, x->kept for text that it collects from
  * several replies, and x->content for an answer that it makes itself. If
- * memory runs out for one of them, the client gets a 503, and Redis is asked
- * nothing more. A page need not look at `failed`. */
+ * memory runs out for one of them, the client gets a short 503, and Redis is
+ * asked nothing more. (In place of a 503 of the page's own, the connection
+ * closes.) A page need not look at `failed`. */
 struct page {
     const char *path; /* without escapes: "/guestbook" */
     unsigned methods; /* of enum http_method, besides OPTIONS */

@@ -64,11 +64,12 @@ value_at(struct slice text, const struct template_value *values, size_t n)
 size_t template_place(struct slice text)
 {
     size_t n = 1;
+    if (text.n == 0 || text.p[0] != '$')
+        return 0;
     while (n < text.n && (isupper((unsigned char)text.p[n]) ||
                           text.p[n] == '_'))
         n++;
-    bool ends = n > 1 && n < text.n && text.p[n] == '$';
-    return ends && text.p[0] == '$' ? n + 1 : 0;
+    return n > 1 && n < text.n && text.p[n] == '$' ? n + 1 : 0;
 }
 
 bool template_render(struct buffer *out, struct slice text,
