@@ -121,7 +121,7 @@ def test_a_disturbed_run_has_no_figure(name, failed, foreign, held, status, monk
     runner = cells.Runner(None, MACHINE, None, mock.Mock())
     costs = mock.Mock(answered=5000, made=None if held is None else 10000, finish=lambda: {
         "foreign": foreign, "open_connections": held, "cpu_us": 30.1, "server_busy": 50.0})
-    result = cells.load.Result(good=5000, seconds=1.0, failed=failed)
+    result = cells.load.Result(good=5000, seconds=1.0, failed=failed, opens=10000)
     made = {"status": "", "tool": "wrk"}
     # pylint: disable=protected-access
     runner._fill(made, stage.cells[0], mock.Mock(exit=mock.Mock(early=False, code=0)), costs,

@@ -21,23 +21,24 @@ X = 10_000
 
 @pytest.fixture(name="measured")
 def runner_of_made_up_rounds(monkeypatch):
-    """Returns a function: measured([{"held", "made", ...}, ...], x) runs a cell of hello of epoll
+    """Returns a function: measured({"held", "made", ...}, ..., x=X) runs a cell of hello of epoll
     once, with an attempt for each of these; it returns (the row, how many attempts were made, the
     Runner). A `made` of None means that no look came. No server runs."""
     monkeypatch.setattr(cells.os, "getloadavg", lambda: (18.0, 9.0, 9.0))
     [stage] = plan.make(config.parse([], {"EXPERIMENT": "hello", "SERVERS": "epoll", "SEED": "1"}),
                         MACHINE, False)
 
-    def run(*attempts, number=1):
+    def run(*attempts, number=1, x=X):
         left = list(attempts)
 
         def measure(runner, cell, _seconds, row):
-            one = {"failed": 0, "unfinished": 0, "overflows": 0, "foreign": 5.0, **left.pop(0)}
+            one = {"failed": 0, "unfinished": 0, "overflows": 0, "foreign": 5.0, "opens": X,
+                   **left.pop(0)}
             costs = mock.Mock(answered=5000, made=one["made"], finish=lambda: {
                 "foreign": one["foreign"], "open_connections": one["held"], "cpu_us": 30.0,
                 "server_busy": 99.0, "overflows": one["overflows"]})
-            result = cells.load.Result(good=5000, seconds=1.0, failed=one["failed"])
-            result.unfinished = one["unfinished"]
+            result = cells.load.Result(good=5000, seconds=1.0, **{
+                key: one[key] for key in ("failed", "unfinished", "opens")})
             live = mock.Mock(exit=mock.Mock(early=False, code=0), served=None)
             return runner._fill(row, cell, live, costs, result)
 
@@ -45,7 +46,7 @@ def runner_of_made_up_rounds(monkeypatch):
         rows = []
         runner = cells.Runner(SimpleNamespace(tool=""), MACHINE, None,
                               SimpleNamespace(add=rows.append))
-        row = runner.run(dataclasses.replace(stage.cells[0], repeat=number), 0.45)
+        row = runner.run(dataclasses.replace(stage.cells[0], repeat=number, x=x), 0.45)
         assert rows == [row]
         return row, len(attempts) - len(left), runner
     return run
@@ -87,10 +88,26 @@ def test_what_was_lost_stays_a_loss(lost, measured):
 
 @pytest.mark.parametrize("one", [WHOLE, {"held": 9900, "made": 9999}, {"held": X, "made": 8467}])
 def test_a_round_with_all_connections_is_measured_once(one, measured):
-    """Three threads of wrk open 9,999 together. On a crowded machine, a look may be interrupted
+    """A look at many processes takes a while. On a crowded machine, a look may be interrupted
     between counting the connections that were made and those that the server holds."""
     row, attempts, _ = measured(one, WHOLE)
     assert (row["status"], attempts, row["note"]) == ("ok", 1, "")
+
+
+@pytest.mark.parametrize("x, threads, opens", [(10, 3, 9), (20, 7, 14)])
+def test_a_round_has_all_connections_that_the_tool_opens(x, threads, opens, measured):
+    """The threads of wrk open equally many each. What is missing is missing of these."""
+    job = load.Job("http://127.0.0.1:1/", connections=x, threads=threads)
+    assert load.TOOLS["wrk"].opens(job) == opens
+    row, attempts, _ = measured({"held": opens, "made": opens, "opens": opens}, WHOLE, x=x)
+    assert (row["status"], attempts, row["note"]) == ("ok", 1, "")
+    few = {"held": opens - 1, "made": opens - 1, "opens": opens}
+    row, attempts, _ = measured(few, few, x=x)
+    assert (row["status"], attempts) == ("not possible", 2)
+    assert row["note"].startswith(f"not measured: {opens - 1} of {opens} connections were open")
+    row, _, _ = measured({**few, "made": opens}, x=x)
+    assert row["status"] == "lossy"
+    assert row["note"] == f"it held {opens - 1} of {opens} connections open"
 
 
 def test_the_other_rounds_of_the_cell_stay_valid(measured):
@@ -109,7 +126,8 @@ def test_the_other_rounds_of_the_cell_stay_valid(measured):
     assert "epoll 30 us" in shown and answer.LOST not in shown and "9,460 of 10,000" in shown
 
 
-# A load tool that opens five connections slowly, and reports on SIGINT how many there are.
+# A load tool that opens five connections slowly, and reports on SIGINT how many there are. Before
+# that, it makes five that it does not keep: as another program does, next to it.
 SLOW = """
 import os, signal, socket, sys, time
 opened = []
@@ -117,42 +135,83 @@ def report(*_):
     print(len(opened), "requests in 1s,", flush=True)
     os._exit(0)
 signal.signal(signal.SIGINT, report)
+server = "127.0.0.1", int(sys.argv[1])
+for _ in range(5):
+    socket.create_connection(server).close()
 for _ in range(5):
     time.sleep(0.1)
-    opened.append(socket.create_connection(("127.0.0.1", int(sys.argv[1]))))
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    opened.append(socket.create_connection(server))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 time.sleep(600)
 """
 
 
 def test_the_load_lasts_until_all_connections_are_open(monkeypatch):
-    """It was planned for a tenth of a second, and opening takes half of one. The kernel knows when
-    they are open; a tool that never opens them is ended."""
+    """It was planned for a tenth of a second, and opening takes half of one. Connections of
+    other programs do not count; a tool that never opens them is ended."""
+    monkeypatch.setattr(load, "STILL", 0.0)     # nobody accepts
     monkeypatch.setattr(load.Wrk, "path", lambda _: sys.executable)
     monkeypatch.setattr(load.Job, "deadline", 240.0)
     with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
         port = listener.getsockname()[1]
         job = load.Job(f"http://127.0.0.1:{port}/", connections=5, seconds=0.1, opening=0.05)
         monkeypatch.setattr(load.Wrk, "command", lambda *_: [sys.executable, "-c", SLOW, str(port)])
-        assert load.run("wrk", job, os.sched_getaffinity(0)).good == 5
+        result = load.run("wrk", job, os.sched_getaffinity(0))
+        assert (result.good, result.opens) == (5, 5)
     monkeypatch.setattr(load.Job, "deadline", 0.3)
     monkeypatch.setattr(load.Wrk, "command", lambda *_: ["sleep", "600"])
     with pytest.raises(load.LoadError):
         load.run("wrk", job, os.sched_getaffinity(0))
 
 
-def test_what_the_server_is_accepting_is_not_open_yet(monkeypatch):
+@pytest.fixture(name="kernel")
+def made_up_counts(monkeypatch):
+    """What the kernel says: connections begun in the network, sockets of each process, and the
+    lengths of the accept queue, one for each time that it is read."""
+    kernel = SimpleNamespace(begun=100, sockets={}, waiting=[], counted=0)
+
+    def files(pid):
+        kernel.counted += 1
+        return dict(enumerate(["/dev/null", "anon_inode:[eventpoll]",
+                               *["socket:[1]"] * kernel.sockets[pid]]))
+
+    monkeypatch.setattr(load.sockets, "counters", lambda: {"ActiveOpens": kernel.begun})
+    monkeypatch.setattr(load.sockets, "accept_queue", lambda _: (kernel.waiting.pop(0), 4096))
+    monkeypatch.setattr(load.procfs, "open_files", files)
+    return kernel
+
+
+def opening():
+    """Return the _Opening of wrk with 50 clients."""
+    return load._Opening(load.TOOLS["wrk"], load.Job("http://127.0.0.1:1/", connections=50))
+
+
+def test_what_the_server_is_accepting_is_not_open_yet(kernel):
     """As long as the queue gets shorter. A pool whose workers are all busy accepts no more."""
-    begun, waiting = [100], []
-    monkeypatch.setattr(load.sockets, "counters", lambda: {"ActiveOpens": begun[0]})
-    monkeypatch.setattr(load.sockets, "accept_queue", lambda _: (waiting.pop(0), 4096))
-    one = load._Opening(load.TOOLS["wrk"], load.Job("http://127.0.0.1:1/", connections=50))
-    begun[0] = 149
-    assert not one.done(1.0)        # wrk has opened 49; nothing waits in the queue, which is unread
-    begun[0], waiting[:] = 150, [20, 20, 19, 0]
-    assert [one.done(now) for now in (2.0, 2.4, 2.8, 3.2)] == [False, False, False, True]
-    other = load._Opening(load.TOOLS["wrk"], load.Job("http://127.0.0.1:1/", connections=50))
-    begun[0], waiting[:] = 200, [7, 7, 7]
-    assert [other.done(now) for now in (5.0, 5.4, 5.5)] == [False, False, True]
+    one = opening()
+    kernel.begun, kernel.sockets[7] = 149, 49
+    assert not one.done(7, 1.0)     # wrk has opened 49; nothing waits in the queue, which is unread
+    kernel.begun, kernel.sockets[7], kernel.waiting[:] = 150, 50, [20, 20, 19, 0]
+    assert [one.done(7, now) for now in (2.0, 2.4, 2.8, 3.2)] == [False, False, False, True]
+    assert kernel.counted == 1
+    other = opening()
+    kernel.begun, kernel.waiting[:] = 200, [7, 7, 7]
+    assert [other.done(7, now) for now in (5.0, 5.4, 5.5)] == [False, False, True]
+
+
+def test_what_other_programs_connect_is_not_the_tools(kernel):
+    """Two load tools of one host: each waits for its own. They are counted again only when the
+    missing ones can have come."""
+    both = {7: opening(), 8: opening()}
+    kernel.begun, kernel.sockets = 160, {7: 30, 8: 30}
+    assert not both[7].done(7, 1.0) and not both[8].done(8, 1.0)
+    kernel.begun, kernel.sockets = 179, {7: 49, 8: 30}
+    assert not both[7].done(7, 2.0) and kernel.counted == 2
+    kernel.begun, kernel.sockets, kernel.waiting[:] = 180, {7: 50, 8: 30}, [0, 0]
+    assert both[7].done(7, 3.0) and not both[8].done(8, 3.0) and kernel.counted == 4
+    kernel.begun, kernel.sockets[8] = 200, 50
+    assert both[8].done(8, 4.0)
 
 
 def test_wrk_is_told_to_go_on_until_it_is_interrupted(monkeypatch):

@@ -56,10 +56,11 @@ def test_a_percentile_is_that_of_ab():
 
 
 def test_counts_are_added_and_time_is_from_the_first_to_the_last():
-    merged = merge([load.Result(good=10, failed=1, seconds=1.0, cpu=0.2, wall=1.0),
-                    load.Result(good=30, failed=2, seconds=1.0, cpu=0.9, wall=1.0)],
+    merged = merge([load.Result(good=10, failed=1, opens=9, seconds=1.0, cpu=0.2, wall=1.0),
+                    load.Result(good=30, failed=2, opens=9, seconds=1.0, cpu=0.9, wall=1.0)],
                    begins=[5.0, 5.5])
     assert (merged.good, merged.failed, merged.seconds) == (40, 3, 1.5)
+    assert merged.opens == 18       # ten clients each, on three threads of wrk
     assert merged.rate == pytest.approx(40 / 1.5)
     assert merged.cpu == 0.9        # of the busiest: it ends the rate
     assert merged.p50 is None       # without the time of each answer

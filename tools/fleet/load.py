@@ -60,7 +60,7 @@ def merge(results, begins):
     busiest = max(results, key=lambda one: one.cpu / (one.wall or 1))
     merged = load.Result(
         good=good, cpu=busiest.cpu, wall=busiest.wall,
-        **{key: total(key) for key in ("failed", "timeouts", "sent_rate")},
+        **{key: total(key) for key in ("failed", "timeouts", "opens", "sent_rate")},
         **{key: max(known(key), default=None) for key in ("lag_percent", "max")},
         seconds=max(begin + one.seconds for begin, one in zip(begins, results)) - min(begins),
         mean=sum(one.mean * one.good for one in some) / good

@@ -70,6 +70,7 @@ class Result:
     failed: int = 0             # errors, resets, refusals, wrong status
     timeouts: int = 0           # of the failed: the client gave up waiting
     unfinished: int = 0         # asked for, and never answered
+    opens: int = 0              # connections that the tool opens in all, if it keeps them
     seconds: float = 0.0
     mean: float = None
     p50: float = None

@@ -19,8 +19,8 @@ VOID = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
         "server_busy", "foreign", "faults", "switches")
 
 WARM = 2        # requests before the load, for each worker of a pool
-# The share of a cell's connections that counts as all: a look at a server of many processes takes a
-# while, and wrk opens only as many as divide evenly among its threads.
+# The share of the connections that counts as all: a look at a server of many processes takes a
+# while.
 ALL = 0.95
 
 
@@ -38,15 +38,15 @@ def disturbance(foreign):
     return "no look at its connections came while they were open"
 
 
-def not_opened(tool, cell, values, made):
-    """Return in words that the load tool of this name had not opened all connections of a cell when
-    its time was over: then their number says nothing about the server. "" if it had, or if a full
-    queue (`values`) turned some away. `made` is how many clients had connected when the server
-    held most of them, None if that is not known."""
+def not_opened(tool, opens, values, made):
+    """Return in words that the load tool of this name had not opened all of the `opens` connections
+    that it opens when its time was over: then their number says nothing about the server. "" if it
+    had, or if a full queue (`values`) turned some away. `made` is how many clients had connected
+    when the server held most of them, None if that is not known."""
     held = values.get("open_connections")
-    if None in (held, made) or max(held, made) >= ALL * cell.x or values.get("overflows"):
+    if None in (held, made) or max(held, made) >= ALL * opens or values.get("overflows"):
         return ""
-    return (f"{made:,} of {cell.x:,} connections were open, as {tool} had not opened the others "
+    return (f"{made:,} of {opens:,} connections were open, as {tool} had not opened the others "
             "in its time")
 
 
@@ -212,13 +212,13 @@ class Runner:
         if unseen > cell.x + cost_meter.CHECKS:
             notes.append(f"{tool} saw {unseen:,} fewer answers than "
                          "the server gave, among which its cost is divided")
-        if status == "ok" and (again := not_opened(tool, cell, values, costs.made)):
+        if status == "ok" and (again := not_opened(tool, result.opens, values, costs.made)):
             return "not possible", [rundir.NOT_MEASURED + again, *notes], again
         held, foreign = values.get("open_connections"), values.get("foreign") or 0.0
         blind = cell.experiment.holds_connections and cell.server.metered and held is None
         again = status == "ok"      # nothing failed: if it was disturbed, measure again
-        if held is not None and held < ALL * cell.x:
-            notes.append(f"it held {held:,} of {cell.x:,} connections open")
+        if held is not None and held < ALL * result.opens:
+            notes.append(f"it held {held:,} of {result.opens:,} connections open")
             status = "lossy" if status == "ok" else status
         if status != "crashed" and (blind or status == "lossy" and foreign > quiet.FOREIGN):
             why = disturbance(foreign)
