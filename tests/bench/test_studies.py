@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ from tests.bench.made_up import MACHINE
 from tools.bench import config, load, peers, plan
 from tools.bench.machine import neighbours
 from tools.bench.studies import hooks, self_check, study
-from tools.kit import TOP, client, procfs, servers, wait
+from tools.kit import TOP, client, process, procfs, servers, wait
 from tools.results import rundir
 
 OFF = "per cent off an even share, at most"
@@ -264,6 +265,31 @@ def test_an_even_share_is_that_of_all_clients(last, off, monkeypatch):
     with hooks.spread(cell, types.SimpleNamespace(pid=1), [], told):
         assert wait.until(lambda: ended.is_set() or sum(last) == 100 and told.get(OFF) == off, 240)
     assert told == {OFF: off}
+
+
+def test_the_clients_are_counted_no_longer_than_they_come(monkeypatch):
+    """wrk opens 98 of 100 on seven threads. Without an end, the looks would disturb the load. They
+    run in a thread that Ctrl-C does not reach."""
+    looks, masks = [], []
+
+    def descriptors(pid):
+        if threading.current_thread() is not threading.main_thread():
+            looks.append(pid)
+            masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+        return len(looks) > 60 and 49       # the tool starts only after thirty looks
+
+    monkeypatch.setattr(hooks, "SPREAD_OFTEN", 0.001)
+    monkeypatch.setattr(hooks.procfs, "tree", lambda _: [
+        types.SimpleNamespace(pid=pid) for pid in (1, 2, 3)])
+    monkeypatch.setattr(hooks.procfs, "open_descriptors", descriptors)
+    cell = types.SimpleNamespace(x=100, variant=types.SimpleNamespace(keep_alive=True))
+    told, before = {}, set(threading.enumerate())
+    with hooks.spread(cell, types.SimpleNamespace(pid=1), [], told):
+        looking = set(threading.enumerate()) - before
+        assert wait.until(lambda: len(looks) > 1000 or not any(
+            one.is_alive() for one in looking), 240)
+    assert told == {OFF: 0.0} and len(looks) == 2 * (30 + 1 + hooks.SPREAD_SAME)
+    assert all(process.ENDING <= mask for mask in masks)
 
 
 def test_the_neighbour_that_empties_the_caches_owns_its_memory():

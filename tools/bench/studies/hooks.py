@@ -14,13 +14,14 @@ import threading
 from tools.bench import load
 from tools.bench.load.base import Tool
 from tools.bench.machine import neighbours
-from tools.kit import TOP, client, procfs, redis, sockets
+from tools.kit import TOP, client, process, procfs, redis, sockets
 from tools.kit.counters import Counters
 from tools.kit.slow_redis import SlowRedis
 
 FOLDER = pathlib.Path(__file__).parent
 FILES = {"/10k": 10 * 1024, "/1m": 1024 * 1024}
 SPREAD_OFTEN = 0.1      # seconds between two checks whether all clients are connected
+SPREAD_SAME = 10        # checks with no more clients than before, after which no others come
 # The Redis commands of a guestbook page.
 PAGE = ("LRANGE guestbook_remarks -100 -1", "INCR visitor_count", "GET visitor_count")
 
@@ -155,7 +156,8 @@ def kernel(cell, live, seen, told):
 def spread(cell, live, seen, told):
     """Tell how evenly several loops share the clients: by how many per cent of the mean the loop
     that is farthest off differs from it. This is counted when all clients are connected; if they
-    never are, when the most are. New connections end too soon to be counted."""
+    never are, when the most are: a tool may open fewer, so this ends SPREAD_SAME looks after the
+    last one came. New connections end too soon to be counted."""
     if not cell.variant.keep_alive:
         yield
         return
@@ -164,21 +166,25 @@ def spread(cell, live, seen, told):
     ended = threading.Event()
 
     def look():
-        most = 0
-        while len(loops) > 1 and most < cell.x and not ended.wait(SPREAD_OFTEN):
+        most = same = 0
+        while len(loops) > 1 and most < cell.x and same < SPREAD_SAME \
+                and not ended.wait(SPREAD_OFTEN):
             clients = [procfs.open_descriptors(pid) - held for pid, held in zip(loops, before)]
+            same += bool(most)      # before the first client comes, the tool starts
             if sum(clients) > most:
-                most, mean = sum(clients), statistics.fmean(clients)
+                same, most, mean = 0, sum(clients), statistics.fmean(clients)
                 told["per cent off an even share, at most"] = \
                     100 * max(abs(one - mean) for one in clients) / mean
 
     thread = threading.Thread(target=look)
-    thread.start()
     try:
+        with process.uninterrupted():
+            thread.start()
         yield
     finally:
         ended.set()
-        thread.join()
+        if thread.is_alive():
+            thread.join()
 
 
 def balancer(cell, live, seen, told):
