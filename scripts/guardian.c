@@ -10,8 +10,8 @@
  *
  * - When PID ends, the terminal is closed, or SIGHUP or SIGTERM comes, the
  *   command gets a SIGTERM, and a SIGKILL three seconds later.
- * - When the command has ended, whatever it has started may end by itself for
- *   a second, gets a SIGTERM then, and a SIGKILL half a second later.
+ * - When the command has ended, the processes that it has started have a
+ *   second to end, get a SIGTERM then, and a SIGKILL half a second later.
  * - If the guardian is killed, the command gets the SIGTERM from the kernel.
  *
  * On a crowded machine each of these times is up to five times as long: a
@@ -143,7 +143,7 @@ static int guard(pid_t command, int maker, int signals)
 {
     /* POLLHUP of the terminal (poll asks for it in any case): the kernel
      * sends SIGHUP to the leader of the session only. If that is make, it
-     * waits for its children, and nobody would tell them. -1: no terminal. */
+     * waits for its children, and no process would tell them. -1: no terminal. */
     int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
     struct pollfd fds[] = {
         {signals, POLLIN, 0}, {maker, POLLIN, 0}, {terminal, 0, 0}};

@@ -56,7 +56,7 @@ FILE_OBJECTS = {"file_table"}
 FILE_CALLS = {"open", "openat", "syscall", "fstat", "fstatat", "pread", "close",
               "readlink"}
 
-# The page that computes until its thread has used so much CPU time.
+# The page that computes until its thread has used the CPU time that was asked for.
 CLOCK_OBJECTS = {"compute"}
 CLOCK_CALLS = {"clock_gettime"}
 

@@ -150,7 +150,7 @@ time.sleep(600)
 def test_the_load_lasts_until_all_connections_are_open(monkeypatch):
     """It was planned for a tenth of a second, and opening takes half of one. Connections of
     other programs do not count; a tool that never opens them is ended."""
-    monkeypatch.setattr(load, "STILL", 0.0)     # nobody accepts
+    monkeypatch.setattr(load, "STILL", 0.0)     # no server accepts
     monkeypatch.setattr(load.Wrk, "path", lambda _: sys.executable)
     monkeypatch.setattr(load.Job, "deadline", 240.0)
     with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:

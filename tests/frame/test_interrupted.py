@@ -115,7 +115,7 @@ def write_load(path, load, running):
     run. A crowd of our own would not do: loops that wait for a quota are not counted."""
     _, *others, programs, last = Path("/proc/loadavg").read_text().split()
     every = programs.partition("/")[2]
-    new = path.with_suffix(".new")      # so that nobody reads half of it
+    new = path.with_suffix(".new")      # so that the guardian never reads half of it
     new.write_text(" ".join([load, *others, f"{running}/{every}", last]) + "\n")
     new.rename(path)
 
