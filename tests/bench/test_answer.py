@@ -6,12 +6,13 @@ from unittest import mock
 import pytest
 
 from tests.bench import made_up
-from tests.bench.made_up import MACHINE, row, summed_up
+from tests.bench.made_up import KNOWN, MACHINE, row, summed_up
 from tools.bench import config, plan
 from tools.bench.meter import memory
 from tools.bench.run import cell as cells
 from tools.kit import progress
 from tools.report import answer, live, summaries
+from tools.stats import summary
 
 END = ["Report: results/20260101-120000/report.html", "  also cells.txt, tables.txt, samples.csv",
        "More: the same with FULL=1 (3.4 hours or more)",
@@ -80,6 +81,25 @@ def test_an_open_loop_also_says_how_long_answers_take():
     _, _, _, costs, times, *_ = answer.lines(made, {}, ["end"])
     assert costs.split()[2:] == ["150", "50.0"]
     assert times.split() == ["99", "%", "ms", "14", "2.5"]
+
+
+def test_the_screen_shows_the_equal_rate_in_place_of_the_curve():
+    """Its title names the rate. A curve that is only drawn, from three rounds, has no comparison
+    that could be open. On a screen of 24 lines, response times go before an experiment does."""
+    base = rows("epoll", 50.0, 3) + rows("poll", 90.0, 3)
+    equal = rows("epoll", 50.0, p99_ms=2.5) + rows("poll", 90.0, p99_ms=3.5)
+    servers = summed_up(base)["servers"]
+    made = {"servers": servers, "experiments": [summary.summarise(
+        KNOWN[name], some, [], servers, keys=made_up.KEYS, tools={}, adaptive=True, drawn=drawn)
+        for name, some, drawn in (("answer-rate", equal, False), ("answer", base, True))]}
+    _, _, said, _, times, *foot = answer.lines(made, {}, ["end"])
+    assert said.startswith("Answer at 4,000/s, keep-alive: epoll 50.0 us; most poll x1.80 (")
+    assert times.split()[-2:] == ["3.5", "2.5"] and foot == ["end"]
+    made["experiments"] = [{**made["experiments"][0], "name": str(n)} for n in range(7)]
+    high = answer.lines(made, {}, ["end"], high=80)
+    low = answer.lines(made, {}, ["end"])
+    assert len(low) <= 23 < len(high) and sum("99 %" in line for line in high) == 7
+    assert [line for line in high if "99 %" not in line] == low
 
 
 def test_no_figure_stands_on_a_lost_run():

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from tests.bench.made_up import MACHINE
 
-from tools.bench import config, experiments, plan
+from tools.bench import config, experiments, load, plan
 from tools.kit import servers
 from tools.stats.stats import LOOKS
 
@@ -78,27 +78,61 @@ def test_what_a_fleet_cannot_do(command, words, environment):
 
 def test_a_quick_run_fits_five_minutes():
     """Of all five experiments and all seven servers, with time left for what is open. What is
-    compared has six rounds, as fewer could settle nothing."""
+    compared has six rounds, as fewer could settle nothing, and one rate for all seven."""
     stages = planned()
-    assert [s.experiment.name for s in stages] == list(experiments.ORDER)
+    assert list(dict.fromkeys(
+        (s.experiment.of or s.experiment).name for s in stages)) == list(experiments.ORDER)
     assert plan.total(stages) <= 0.9 * plan.QUICK_SECONDS <= 270
     for stage in stages:
-        assert stage.rounds is None and stage.planned == LOOKS[0] == 6
-        assert {c.server.name for c in stage.in_round(6)} | set(stage.left_out) == {
+        assert stage.rounds is None and stage.planned == (3 if stage.drawn else 6) <= LOOKS[0]
+        assert {c.server.name for c in stage.possible} | set(stage.left_out) == {
             s.name for s in servers.ARCHITECTURES}
-        loads = {(c.variant.name, c.x) for c in stage.in_round(6)}
-        assert len(loads) == len({variant for variant, _ in loads})     # one point of a variant
+        loads = {(c.variant.name, c.x) for c in stage.possible}
+        assert stage.drawn or len(loads) == len({variant for variant, _ in loads})  # one point each
+
+
+def test_each_experiment_is_compared_at_an_equal_rate():
+    """But hello, whose connections are all busy. Its curve is only drawn; FULL=1 compares it, too,
+    and CONCURRENCY= nothing else. System calls are counted once."""
+    names = [name for name in experiments.ORDER if name != "hello"]
+    assert not any(stage.experiment.of for stage in planned(CONCURRENCY="50"))
+    assert all(stage.calls and not stage.drawn for stage in planned(CONCURRENCY="50"))
+    for environment, drawn in (({}, {"guestbook", "echo"}), ({"FULL": "1"}, set())):
+        stages = {stage.experiment.name: stage for stage in planned(**environment)}
+        assert {name for name, stage in stages.items() if stage.drawn} == drawn
+        for name in names:
+            equal, curve = stages[f"{name}-rate"], stages.get(name)
+            assert {cell.x for cell in equal.cells} == {KNOWN[name].equal_rate}
+            assert equal.experiment.open_loop and equal.calls and not (curve and curve.calls)
+            assert not environment or curve.cells
+
+
+def test_an_equal_rate_asks_as_its_experiment_does(monkeypatch):
+    """The same page and the same check, as new or as kept connections; at 4,000/s for half a
+    second 2,000 requests. httperf does it where oha is not installed."""
+    live = SimpleNamespace(url=lambda path: f"http://127.0.0.1:80{path}")
+    equal = KNOWN["answer-rate"]
+    assert [one.name for one in equal.variants] == ["keep-alive", "new connections"]
+    for variant, calls in zip(equal.variants, (10, 1)):
+        job = equal.job(live, variant, 4000, 0.5, MACHINE, False)
+        assert (job.url, job.asked, job.calls) == ("http://127.0.0.1:80/answer", 2000, calls)
+        assert job.rate * job.calls == 4000 and job.keep_alive == variant.keep_alive
+    with pytest.raises(experiments.WrongAnswer):
+        equal.check(lambda _: (200, {"content-type": "text/plain"}, b"43"))
+    monkeypatch.setattr(load, "missing", "httperf".__eq__)
+    assert equal.tools[0] == "oha"
+    monkeypatch.setattr(load, "missing", "oha".__eq__)
+    assert equal.tools[0] == "httperf"
 
 
 def test_the_guestbook_is_a_curve():
-    """Of six to eight published points from 20 to 1,000 clients, three rounds each, and six at the
-    one that the tables show. Of many clients, none still waits at the end, as if lost."""
-    [stage] = planned(EXPERIMENT="guestbook")
-    points = sorted({cell.x for cell in stage.in_round(1)})
+    """Of six to eight published points from 20 to 1,000 clients, three rounds each. Of many
+    clients, none still waits at the end, as if lost."""
+    _, stage = planned(EXPERIMENT="guestbook")
+    points = sorted({cell.x for cell in stage.possible})
     assert 6 <= len(points) <= 8 and (points[0], points[-1]) == (20, 1000)
     assert set(points) <= set(stage.experiment.published.series["epoll"])
-    assert {cell.x for cell in stage.in_round(3)} == set(points)
-    assert {cell.x for cell in stage.in_round(4)} == {stage.experiment.reference}
+    assert stage.planned == plan.CURVE_ROUNDS == 3
     live = SimpleNamespace(url=str)
     job = stage.experiment.job(live, stage.cells[0].variant, 1000, stage.seconds, MACHINE, False)
     assert job.seconds == 1.0
@@ -174,7 +208,7 @@ def test_a_new_experiment_is_one_file(tmp_path):
     shutil.copytree(experiments.FOLDER, tmp_path / "all")
     (tmp_path / "all" / "style.toml").write_text(MINE)
     *published, mine = experiments.all_experiments(tmp_path / "all")
-    assert [one.name for one in published] == list(experiments.ORDER)
+    assert [one.name for one in published if not one.of] == list(experiments.ORDER)
     assert (mine.name, mine.published, mine.variants[0].full) == ("style", None, [10, 100])
     mine.check(lambda _: (200, {"content-type": "text/css"}, b"p { font-family: serif; }"))
     for wrong in ((404, {"content-type": "text/css"}, b"font-family: serif;"),

@@ -9,13 +9,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from tools.bench import experiments, load, plan
+from tests.bench.made_up import KNOWN
+from tools.bench import load, plan
 from tools.bench.machine.facts import Machine
 from tools.bench.run import cell as cells
 from tools.kit import TOP, netns, process, procfs, servers
 
 CORES = frozenset(os.sched_getaffinity(0))
-GUESTBOOK, ANSWER = experiments.all_experiments()[:2]
+GUESTBOOK, ANSWER = KNOWN["guestbook"], KNOWN["answer"]
 
 # Answers "42" on kept connections; DIE is what it does after 60 answers.
 SERVER = """

@@ -47,7 +47,8 @@ def env_of(out):
 def test_a_run_leaves_everything_behind(tmp_path):
     """Rows, raw output with commands, environment, summary."""
     process = bench("run", "--out", str(tmp_path), "--seconds", "0.4",
-                    "--repeat", "2", "--servers", "06,07", EXPERIMENT="redirect")
+                    "--repeat", "2", "--servers", "06,07", "--concurrency", "100",
+                    EXPERIMENT="hello")
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     made = rows(tmp_path)
@@ -60,7 +61,7 @@ def test_a_run_leaves_everything_behind(tmp_path):
         assert "$ wrk " in raw and f"/{row['server']} --port 0" in raw
     env = env_of(tmp_path)
     assert env["complete"] and env["versions"]["wrk"] and env["preflight"]
-    assert env["settings"]["repeat"] == {"redirect": 2} and not env["looks"]["redirect"]
+    assert env["settings"]["repeat"] == {"hello": 2} and not env["looks"]["hello"]
     [made] = rundir.read_json(tmp_path / "latest" / "summary.json")["experiments"]
     assert made["calls"]["poll/"]["all"] >= 2 or \
         "system calls" in str(env["left_out"] + env["problems"])
@@ -68,7 +69,7 @@ def test_a_run_leaves_everything_behind(tmp_path):
     assert "0 %  " in output and "us of CPU a request" not in output
     assert "  CPU us " in output and "\x1b[" not in output
     cells, tables = ((tmp_path / "latest" / name).read_text() for name in (live.LOG, table.FILE))
-    assert cells.count("us of CPU a request, ") == 4 and cells.startswith("[1/4] redirect ")
+    assert cells.count("us of CPU a request, ") == 4 and cells.startswith("[1/4] hello ")
     assert "What a request costs at" in tables
 
 
@@ -200,13 +201,13 @@ def open_in(one):
 
 
 @pytest.mark.parametrize("cost, seconds, repeat, rounds, looks", [
-    (swings, 0, "", 6, [6]), (swings, 50, "", 12, [6, 12]), (swings, 1000, "", 48, [6, 12, 24]),
+    (swings, 0, "", 6, [6]), (swings, 40, "", 12, [6, 12]), (swings, 1000, "", 48, [6, 12, 24]),
     (differs, 1000, "", 6, [6]), (differs, 1000, "8", 8, [])])
 def test_rounds_are_added_while_there_is_time(cost, seconds, repeat, rounds, looks, monkeypatch):
     """As many as there are until the next look. The first six always come. A clear difference is
     settled by them, and a quick run ends before its time is over. REPEAT= has no look."""
     one = measured(monkeypatch, cost, seconds, EXPERIMENT="redirect", REPEAT=repeat)
-    assert (one.rounds, one.looks) == ({"redirect": rounds}, {"redirect": looks})
+    assert (one.rounds, one.looks) == ({"redirect-rate": rounds}, {"redirect-rate": looks})
     assert not seconds or time.monotonic() <= seconds
     assert cost is swings or not open_in(one)
 
@@ -228,11 +229,11 @@ def test_what_is_not_settled_goes_on_to_the_last_look(monkeypatch):
     assert open_in(one)[:2] == [("hello", "", "epoll"), ("hello", "", "poll")]
 
 
-@pytest.mark.parametrize("seconds, again", [(24, False), (120, True)])
+@pytest.mark.parametrize("seconds, again", [(30, False), (120, True)])
 def test_what_time_is_left_goes_to_what_is_open_anywhere(seconds, again, monkeypatch):
-    """All experiments have their planned rounds first. Then the points of the curve that have three
-    get three more: poll and threaded are open everywhere, and no point is settled by three. Then
-    both experiments get more rounds at the loads of the tables. What was lengthened is recorded."""
+    """All experiments have their planned rounds first, and the curve, which is only drawn, gets no
+    more: poll and threaded are open at each rate, and those that have the fewest rounds come first.
+    What was lengthened is recorded."""
     def cost(name, number):
         return 8.0 + number % 2 * 4 if name in ("poll", "threaded") else {
             "epoll": 10.0}.get(name, 30.0)
@@ -240,24 +241,22 @@ def test_what_time_is_left_goes_to_what_is_open_anywhere(seconds, again, monkeyp
         "SEED": "1", "EXPERIMENT": "guestbook,redirect"}), MACHINE, True))
     calls = 14 * (plan.CALLS_SECONDS + plan.AROUND_CALLS)      # take no time here
     one = measured(monkeypatch, cost, base - calls + seconds, EXPERIMENT="guestbook,redirect")
-    made = one.runner.folder.rows
-    names = [row["experiment"] for row in made]
-    assert names.index("redirect") == 7 * (6 * 3 + 3)           # no more of the guestbook before
-    more = made[7 * (6 * 3 + 3) + 7 * 6:]
-    points = list(itertools.takewhile(lambda row: row["x"] != 100, more))
-    assert points and {row["experiment"] for row in points} == {"guestbook"}
-    assert {row["experiment"] for row in more[len(points):] if row["x"] == 100} == (
-        {"guestbook", "redirect"} if again else set())
-    if again:
-        assert len(points) == 7 * 5 * 3         # all servers, five points, three rounds
-        assert {"poll 100", "epoll 100"} <= {*one.lengthened["guestbook"]} & {
-            *one.lengthened["redirect"]}
-        assert one.looks == {"guestbook": [6, 12], "redirect": [6, 12]}
+    names = [row["experiment"] for row in one.runner.folder.rows]
+    planned = {"guestbook-rate": 7 * 6, "guestbook": 7 * 6 * 3, "redirect-rate": 7 * 6}
+    assert names[:sum(planned.values())] == [
+        name for name, count in planned.items() for _ in range(count)]
+    more = names[sum(planned.values()):]
+    assert more[:3 * 6] == ["guestbook-rate"] * 18 and set(more) == {
+        "guestbook-rate", "redirect-rate"}
+    assert (more.count("guestbook-rate") > 18) == again
+    assert {"poll 2000", "epoll 2000"} <= set(one.lengthened["guestbook-rate"])
+    assert one.looks["redirect-rate"][:2] == [6, 12] and not one.looks["guestbook"]
 
 
 def test_time_for_one_server_goes_to_the_neighbour(monkeypatch):
     """Of epoll, that is poll; the more distant threaded stays open."""
+    cell = 0.2 + 0.75 * plan.QUICK_CELL
     one = measured(monkeypatch, lambda name, number: 8.0 + number % 2 * 4
                    if name in ("poll", "threaded") else 10.0 if name == "epoll" else 30.0,
-                   7 * 6 * 0.65 + 6 * (2 * 0.65 + 0.2) + 0.1, EXPERIMENT="redirect")
-    assert set(one.lengthened["redirect"]) == {"poll 100", "epoll 100"}
+                   7 * 6 * cell + 6 * (2 * cell + 0.2) + 0.1, EXPERIMENT="redirect")
+    assert set(one.lengthened["redirect-rate"]) == {"poll 4000", "epoll 4000"}

@@ -14,7 +14,7 @@ import types
 import pytest
 
 from tests.bench import made_up
-from tests.bench.made_up import MACHINE
+from tests.bench.made_up import KNOWN, MACHINE
 from tools.bench import config, load, peers, plan
 from tools.bench.machine import neighbours
 from tools.bench.studies import hooks, self_check, study
@@ -139,6 +139,9 @@ def test_an_equal_rate_is_of_an_open_loop():
     assert (job.url, job.rate, job.asked, job.keep_alive) == ("/guestbook", 2000, 4000, False)
     assert one.open_loop and one.x_short == "requests/s demanded"
     assert not one.obstacle(live.server, 10 * MACHINE.descriptors, MACHINE)
+    assert {(each.path, *each.full) for each in one.variants} == {
+        (each.path, each.equal_rate) for each in KNOWN.values() if each.equal_rate} - {
+            (KNOWN["echo"].path, 4000)}, "as make compare asks"
 
 
 @pytest.mark.skipif(bool(servers.named("epoll").problem()), reason="needs `make all`")

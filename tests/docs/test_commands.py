@@ -23,7 +23,8 @@ REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
 OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
           "ps", "cc", "cp", "cat", "kill", "pkill", "xz", "xzcat", "pgrep", "prlimit", "truncate",
           "ls", "timeout", "apt-get", "echo", "gdb", "patch", "grep", "sysctl", "man",
-          "seq", "yes", "tar", "mkdir", "redis-server", "python3", "docker", "podman", "ssh"}
+          "seq", "yes", "tar", "mkdir", "redis-server", "python3", "docker", "podman", "ssh",
+          "cargo"}
 
 # Names of make's variables that our Makefile leaves to others to read.
 READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", "ONLY",
@@ -141,10 +142,10 @@ def test_option_that_is_named_alone_exists():
 def has_option(words, option):
     """Return whether the program of another project that a command line starts has an option.
 
-    What `python3 -m MODULE` takes, the module says, and each command of docker what it takes.
+    What `python3 -m MODULE` takes, the module says; docker and cargo say it of each command.
     """
     program = [sys.executable, *words[1:3]] if words[:2] == ["python3", "-m"] else \
-        words[:2] if words[0] in ("docker", "podman") else words[:1]
+        words[:2] if words[0] in ("cargo", "docker", "podman") else words[:1]
     return any(option.lstrip("-") in help_of(*program, *ask) for ask in
                (["--help"], ["-h"], ["--help", "all"]))
 

@@ -36,7 +36,7 @@ def tell(settings, folder, env, said, more):
     env = {**env, "left_out": env["left_out"] + left_out}
     end = [f"Report: {shown}/report.html", f"  also {live.LOG}, {table.FILE}, samples.csv",
            *more, *said]
-    print("", *answer.lines(summary, env, end, table.width()), sep="\n")
+    print("", *answer.lines(summary, env, end, table.width(), table.height()), sep="\n")
     if settings.commit and env["complete"]:
         try:
             print(join.commit(folder.path, summary, settings.label))
@@ -56,11 +56,12 @@ def how_to_get_more(settings, machine):
         return []
     full = [] if settings.full else [
         f"More: the same with FULL=1 ({lasts(full=True, repeat=None, seconds=None)} or more)"]
-    if len(settings.experiments) == 1:
+    first = settings.experiments[0].of or settings.experiments[0]
+    its = tuple(one for one in settings.experiments if first in (one, one.of))
+    if its == settings.experiments:
         return full
-    one = settings.experiments[0]
-    return full + [f"      the same with EXPERIMENT={one.name} REPEAT={plan.LOOKS[1]} "
-                   f"({lasts(full=False, experiments=(one,), repeat=plan.LOOKS[1])})"]
+    return full + [f"      the same with EXPERIMENT={first.name} REPEAT={plan.LOOKS[1]} "
+                   f"({lasts(full=False, experiments=its, repeat=plan.LOOKS[1])})"]
 
 
 def compare(settings):

@@ -90,11 +90,14 @@ def cores(text):
     return wanted or None
 
 
+NAMES = [one.name for one in experiments.all_experiments() if not one.of]
+
+
 def some_experiments(text):
-    """Return those of the experiments that `text` names; all without a name."""
-    known = {one.name: one for one in experiments.all_experiments()}
-    wanted = among(known, words(text))
-    return [one for name, one in known.items() if not wanted or name in wanted]
+    """Return those of the experiments that `text` names, at an equal rate, too; all without a
+    name."""
+    wanted = among(NAMES, words(text)) or NAMES
+    return [one for one in experiments.all_experiments() if (one.of or one).name in wanted]
 
 
 def server_names(text):
@@ -115,7 +118,7 @@ TOOLS = list(dict.fromkeys(tool for one in experiments.all_experiments() for too
 OPTIONS = (
     # name, its reader, help
     ("EXPERIMENT", some_experiments,
-     ", ".join(one.name for one in experiments.all_experiments()) + " (default: all)"),
+     ", ".join(NAMES) + " (default: all)"),
     ("FULL", switch, "the published grid, in as many rounds as settle it (hours)"),
     ("SERVERS", architectures, "which of the seven, by name or number: epoll,06"),
     ("PEERS", peers.chosen, "other servers too: nginx,go or all"),

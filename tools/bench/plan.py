@@ -1,8 +1,8 @@
 """What is measured, for how long, and in how many rounds.
 
-A stage is an experiment, or a study. Each round visits its cells
-(server, variant, x) once at most, in random order: the points of a quick curve have
-CURVE_ROUNDS, and after the planned rounds only what is open is measured again.
+A stage is an experiment, or a study. Each round visits its cells (server, variant, x) once at most,
+in random order, and after the planned rounds only what is open is measured again. In a quick run,
+the published curve of an experiment that has an equal rate is only drawn, from CURVE_ROUNDS.
 """
 
 import random
@@ -12,9 +12,9 @@ from tools.kit import servers
 from tools.stats.stats import LOOKS
 
 QUICK_SECONDS = 300         # after which a quick run adds no rounds
-CURVE_ROUNDS = 3            # of the points of a quick curve, but for the one that is compared
+CURVE_ROUNDS = 3            # of the points of a curve that is only drawn
 QUICK_CELL = 0.45           # seconds of load for a quick cell: the planned rounds fit
-CALLS_SECONDS = 0.3         # load while system calls are counted
+CALLS_SECONDS = 0.2         # load while system calls are counted
 AROUND = 0.2                # to start, check, meter and end a server, as measured on two cores
 AROUND_CALLS = 0.45         # the same with strace
 AROUND_ROUND = 0.2          # to see whether the machine is quiet
@@ -24,7 +24,8 @@ BLOCKING = {one.name for one in servers.ARCHITECTURES if one.model != servers.LO
 @dataclass(frozen=True, eq=False)
 class Cell:
     """One thing to measure, once a round. `impossible` says why it cannot be measured here.
-    `first` is the number of its rounds before anything is looked at."""
+    `drawn` says that it is only a point of a curve: what its request costs is compared at an equal
+    rate."""
 
     experiment: object
     server: object
@@ -32,7 +33,7 @@ class Cell:
     x: int
     repeat: int = 1             # the number of its round
     impossible: str = ""
-    first: int = LOOKS[0]
+    drawn: bool = False
 
     @property
     def key(self):
@@ -56,7 +57,8 @@ class Cell:
 class Stage:
     """An experiment and its cells.
 
-    rounds      how many; None: until all comparisons are settled
+    rounds      how many; None: until all comparisons are settled, or CURVE_ROUNDS if its curve is
+                only drawn
     seconds     of load for a cell of weight 1
     calls       the (server, variant) whose system calls are counted
     left_out    names of servers that a quick run leaves to FULL=1
@@ -77,11 +79,12 @@ class Stage:
     @property
     def planned(self):
         """How many rounds there are at least."""
-        return self.rounds or LOOKS[0]
+        return self.rounds or (CURVE_ROUNDS if self.drawn else LOOKS[0])
 
-    def in_round(self, number):
-        """Return the cells of a planned round, counted from 1."""
-        return [cell for cell in self.possible if self.rounds or number <= cell.first]
+    @property
+    def drawn(self):
+        """Whether its cells are."""
+        return any(cell.drawn for cell in self.cells)
 
     def round_seconds(self, cells):
         """Return how many seconds a round of `cells` takes."""
@@ -90,8 +93,7 @@ class Stage:
     @property
     def duration(self):
         """How many seconds the planned rounds take, and counting the system calls."""
-        return sum(self.round_seconds(self.in_round(number))
-                   for number in range(1, self.planned + 1)) \
+        return self.planned * self.round_seconds(self.possible) \
             + len(self.calls) * (CALLS_SECONDS + AROUND_CALLS)
 
     def baseline_of(self, variant):
@@ -112,15 +114,17 @@ def make(settings, machine, count_calls):
             LOOKS[0] if settings.seconds and not settings.full else None)
         seconds = settings.seconds or (experiment.seconds_full if settings.full else QUICK_CELL)
         later = left_to_full(experiment, settings)
-        cells = [Cell(experiment, server, variant, x, first=first,
+        drawn = bool(experiment.equal_rate) and not (settings.full or settings.points)
+        cells = [Cell(experiment, server, variant, x, drawn=drawn,
                       impossible=experiment.obstacle(server, x, machine))
                  for variant in experiment.variants if settings.fleet or not variant.fleet
                  for server in settings.servers
                  if experiment.applies(server, variant) and server.name not in later
-                 for x, first in points_of(experiment, variant, settings)]
+                 for x in points_of(experiment, variant, settings)]
         calls = dict.fromkeys(
             (cell.server, cell.variant) for cell in cells
             if count_calls and experiment.counts_calls and not cell.impossible
+            and (settings.points or not experiment.equal_rate)
             and not cell.variant.many_workers and not cell.variant.pause)
         if cells or later:
             stages.append(Stage(experiment, cells, rounds, seconds, list(calls), later))
@@ -128,12 +132,10 @@ def make(settings, machine, count_calls):
 
 
 def points_of(experiment, variant, settings):
-    """Return [(x, rounds before anything is looked at)]: enough rounds for a verdict. A quick run
-    has these only at the point that is nearest to the reference, and CURVE_ROUNDS elsewhere."""
-    if settings.full or settings.points:
-        return [(x, LOOKS[0]) for x in settings.points or variant.full]
-    nearest = min(variant.quick, key=lambda x: (abs(x - experiment.reference), x), default=None)
-    return [(x, LOOKS[0] if x == nearest else CURVE_ROUNDS) for x in variant.quick]
+    """Return the x of a variant. CONCURRENCY= asks for clients that wait, not for an equal rate."""
+    if settings.points:
+        return () if experiment.of else settings.points
+    return variant.full if settings.full else variant.quick
 
 
 def left_to_full(experiment, settings):
@@ -162,13 +164,9 @@ def total(stages):
 
 def told(stages):
     """Return a line for each stage: cells, rounds and minutes."""
-    made = []
-    for stage in stages:
-        few = sum(cell.first < LOOKS[0] for cell in stage.possible) if not stage.rounds else 0
-        rounds = f"{CURVE_ROUNDS} or {stage.planned}" if few else f"{stage.planned}"
-        made.append(f"{stage.experiment.name}: {len(stage.possible)} cells in {rounds} rounds"
-                    f"{'' if stage.rounds else ' or more'}, {stage.duration / 60:.1f} min")
-    return made
+    return [f"{stage.experiment.name}: {len(stage.possible)} cells in {stage.planned} rounds"
+            f"{'' if stage.rounds or stage.drawn else ' or more'}, {stage.duration / 60:.1f} min"
+            for stage in stages]
 
 
 def left_to_full_in_words(stages):

@@ -231,7 +231,7 @@ class Block(SphinxDirective, Resolved):
             for what, purpose, some in figures.by_purpose(told)]
             + [["**all**", *(f"{one['all']:.1f}" for one in told)]], "", (
                 f"System calls a request under strace, {name}", page.variant,
-                f"{page.experiment['calls_at']:,} {page.experiment['x_short']}"))
+                page.experiment["calls_at"]))
 
     def times(self, name, key):
         """A percentile of the response times of an open loop, in milliseconds:

@@ -1,7 +1,7 @@
 """The last screen of a run: what it found, what it did not, and where the rest is.
 
-It has at most LINES lines of at most 80 columns, or of the terminal's if that is wider;
-100 without a terminal.
+It has at most LINES lines of at most 80 columns, or as many as the terminal has if those are more;
+100 columns and any number of lines without a terminal.
 """
 
 import textwrap
@@ -21,17 +21,20 @@ LOST = "lost"
 HEAD = "CPU time a request costs; most, least: compared with the server named first"
 
 
-def lines(summary, env, end, wide=NARROW):
-    """Return the lines of the last screen. `env` is that of the run, `end` are the lines that
-    stand below all others, none of which is left out: path, and what to do next."""
-    wide = max(NARROW, wide)
+def lines(summary, env, end, wide=NARROW, high=LINES):
+    """Return the lines of the last screen, at most `high`. `env` is that of the run, `end` are the
+    lines that stand below all others, none of which is left out: path, and what to do next. What
+    has no room is left out: first the rows of response times, then the last experiments."""
+    wide, high = max(NARROW, wide), max(LINES, high)
     shown = columns([one["name"] for one in summary["servers"]], wide)
-    parts = [(one, variant) for one in summary["experiments"] for variant in one["variants"]]
+    parts = [(one, variant) for one in leading(summary) for variant in one["variants"]]
     head = [HEAD, fitted("", {name: name for name in shown}, shown)]
     body = [[sentence(one, variant, wide), *rows(one, variant, shown)] for one, variant in parts]
     foot = [*filter(None, (unsettled(summary), disturbed(summary, wide),
                            left_out(summary, env, shown, wide))), *end]
-    room = LINES - len(head) - len(foot)
+    room = high - len(head) - len(foot)
+    if len(sum(body, [])) > room:
+        body = [part[:2] for part in body]
     rest = []
     while len(sum(body, rest)) > max(0, room):
         body.pop()
@@ -39,6 +42,13 @@ def lines(summary, env, end, wide=NARROW):
         if not body:
             break
     return head + sum(body, []) + rest + foot
+
+
+def leading(summary):
+    """Return the experiments that the screen shows: in place of one that was also measured at an
+    equal rate, that."""
+    elsewhere = {one["of"] for one in summary["experiments"]}
+    return [one for one in summary["experiments"] if one["name"] not in elsewhere]
 
 
 def columns(names, wide):
@@ -67,7 +77,8 @@ def sentence(experiment, variant, wide):
     point = points_at(experiment, variant, x).get(base)
     if point is None or point["lost"]:
         return whole(f"{name}: {reason(experiment, variant, base)}", wide)
-    said = [f"{name}, {x:,}: {base} {number(point['values'].get('cpu_us'))} us"]
+    place = name if experiment["of"] else f"{name}, {x:,}"      # that one's title names its rate
+    said = [f"{place}: {base} {number(point['values'].get('cpu_us'))} us"]
     known = [one for one in experiment["comparisons"] if one["metric"] == "cpu_us"
              and (one["variant"], one["x"]) == (variant, x)]
     for verdict, choose, word in ((MORE, max, "most"), (LESS, min, "least")):
@@ -109,7 +120,7 @@ def rows(experiment, variant, shown):
              for name, point in there.items()}
     times = {name: number(point["values"].get("p99_ms")) for name, point in there.items()}
     made = [fitted("  CPU us", {**costs, **lost}, shown)]
-    if experiment["open_loop"]:
+    if any(point["values"].get("p99_ms") for point in there.values()) and experiment["open_loop"]:
         made.append(fitted("  99 % ms", {**times, **lost}, shown))
     return made
 
@@ -119,10 +130,12 @@ def unsettled(summary):
     points that the rows show are the ones that rows() marks, unless it has no column for the server
     or the run was lost."""
     count = {True: [0, 0], False: [0, 0]}       # {in a row: [open ones, all]}
+    rows_of = [one["name"] for one in leading(summary)]
     for experiment in summary["experiments"]:
         for one in experiment["comparisons"]:
             if one["metric"] == "cpu_us":
-                here = count[one["x"] == reference_x(experiment, one["variant"])]
+                here = count[experiment["name"] in rows_of
+                             and one["x"] == reference_x(experiment, one["variant"])]
                 here[0] += one["verdict"] in UNDECIDED
                 here[1] += 1
     said = [f"{some} of {total}{where}" for (some, total), where in

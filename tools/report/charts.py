@@ -125,7 +125,10 @@ class Page:
 
 
 def cost(page):
-    """Return bars of the CPU time a request costs at the reference; None without a figure."""
+    """Return bars of the CPU time a request costs at the reference; None without a figure, and
+    where costs are compared at an equal rate."""
+    if page.experiment["drawn"]:
+        return None
     x = reference_x(page.experiment, page.variant)
     found = {server: point for server, point in points_at(
         page.experiment, page.variant, x).items() if table.known(point, "cpu_us")}
@@ -145,8 +148,8 @@ def cost(page):
 def by_x(page, key):
     """Return the rates that were reached ("rate"), what a request costs ("cpu_us") or within which
     time 99 % of the answers came ("p99_ms"): curves by x, bars when there is one x only. None
-    without figures, and for "p99_ms" in a closed loop, whose response times are its rate once
-    more."""
+    without figures, for "p99_ms" in a closed loop, whose response times are its rate once more, and
+    for the rate where all get the same."""
     text, said = {
         "cpu_us": ("CPU microseconds a request", "with children"),
         "rate": (f"{page.experiment['unit']} reached", HOLLOW),
@@ -155,7 +158,8 @@ def by_x(page, key):
     said = f"{said}; {WHISKERS}; {LOST}"
     rows = page.rows(key)
     known = [one for one in rows if one["y"]]
-    if not known or key == "p99_ms" and not page.experiment["open_loop"]:
+    if not known or key == "p99_ms" and not page.experiment["open_loop"] \
+            or key == "rate" and page.experiment["of"]:
         return None
     if len({one["x"] for one in rows}) == 1:
         return bars(page, known, f"{text}, {rows[0]['x']:,} {page.experiment['x_short']}", said)

@@ -21,8 +21,7 @@ class View(contextlib.ExitStack):
         super().__init__()
         self.left = seconds
         self.line = progress.Line(seconds)
-        self.cells = sum(len(stage.in_round(number)) for stage in stages
-                         for number in range(1, stage.planned + 1))
+        self.cells = sum(stage.planned * len(stage.possible) for stage in stages)
         self.done = 0
         self.what = ""
         self.log = self.enter_context(open(os.path.join(folder, LOG), "w", encoding="utf-8"))

@@ -40,10 +40,12 @@ def make(folder, more=()):
         "columns": [{"key": key, "unit": "", **column}
                     for key, column in rundir.FIGURES.items()], "servers": shown,
         "experiments": [summary.summarise(
-            one, *([row for row in some if row["experiment"] == one.name]
-                   for some in (rows, calls)), shown, keys=[*rundir.FIGURES],
+            one, [row for row in rows if row["experiment"] == one.name],
+            [row for row in calls if row["experiment"] == (one.of or one).name], shown,
+            keys=[*rundir.FIGURES],
             tools={name: tool.latency for name, tool in load.TOOLS.items()},
-            adaptive=bool(env.get("looks", {}).get(one.name))) for one in measured],
+            adaptive=bool(env.get("looks", {}).get(one.name)),
+            drawn=any(other.of is one for other in measured)) for one in measured],
         "unavailable": peers.unavailable()}
     _exact(made["experiments"], measured)
     counted = rundir.rows_of(folder, "counted.csv")

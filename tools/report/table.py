@@ -105,8 +105,8 @@ def exact(experiment, variant, titles, found):
                      f"{known['source'][:7]}, where they are the same whatever machine it runs on; "
                      "`make exact` counts them again.")
     if any(row[4] for row in rows):
-        notes.append(f"System calls were counted at {experiment['calls_at']:,} "
-                     f"{experiment['x_short']}; switches and page faults are of this run.")
+        notes.append(f"System calls were counted at {experiment['calls_at']}; switches and page "
+                     "faults are of this run.")
     return Table("Counted for a request", [
         "server", "instructions", "user", "kernel", "calls", "switches", "faults"],
         rows if any(any(row[1:]) for row in rows) else [], notes)
@@ -123,8 +123,8 @@ def cost(experiment, variant, place, titles, found, said):
         rows.append([titles[server], sign + text(values.get("cpu_us")),
                      values.get("cpu_user_us"), values.get("cpu_system_us"),
                      (known(point, "can_do") or [None])[0],
-                     said.get(server, "baseline" if server == base else "")])
-    notes = [f"Compared: the CPU time with that of {titles[base]}."]
+                     said.get(server, "baseline" if said and server == base else "")])
+    notes = [f"Compared: the CPU time with that of {titles[base]}."] if said else []
     if any(row[4] for row in rows):
         notes.append("can do/s: 1,000,000 / CPU us, where the server's core was at least "
                      f"{WHOLE_CORE:.0f} % busy: elsewhere, what it can do was not seen.")
@@ -226,6 +226,11 @@ def rest(columns, place, found):
 def width():
     """Return how wide lines may be: as the terminal is, or WIDTH."""
     return shutil.get_terminal_size((WIDTH, 24)).columns
+
+
+def height():
+    """Return how many lines fit above a prompt: as the terminal has, without one any number."""
+    return shutil.get_terminal_size((WIDTH, 1000)).lines - 1
 
 
 def lines(table, wide):

@@ -70,7 +70,9 @@ def together(experiment, variant, servers):
                 and one["metric"] == metric and one["server"] in there]
         if told:
             yield f"{what} compared with {title[base]}: {'; '.join(told)}."
-    if any(point["runs"] < LOOKS[0] for point in there.values()):
+    if experiment["drawn"]:
+        yield "This load is drawn by its curve only: costs are compared at an equal rate, above."
+    elif any(point["runs"] < LOOKS[0] for point in there.values()):
         yield f"Fewer than {LOOKS[0]} rounds: a first look, not a result."
 
 
@@ -81,7 +83,7 @@ def about(experiment, one, servers):
     named = sorted(((each, name) for name, each in calls.items()
                     if name != "all" and each >= 0.05), reverse=True)[:CALLS_NAMED]
     if named:
-        yield (f"{title}: counted at {experiment['calls_at']:,}, a request makes "
+        yield (f"{title}: counted at {experiment['calls_at']}, a request makes "
                f"{number(calls['all'])} system calls ("
                + ", ".join(f"{number(each)} {name}" for each, name in named) + ").")
     lost = {}       # {what is said: [x, ...]}

@@ -138,7 +138,7 @@ def point(rows, keys, clients=None, leads="cpu_us"):
             "limit": run.get("limit"), "evidence": run.get("evidence")}
 
 
-def summarise(experiment, rows, calls, known, *, keys, tools, adaptive):
+def summarise(experiment, rows, calls, known, *, keys, tools, adaptive, drawn=False):
     """Return the part of the summary for one experiment.
 
     experiment  what was measured (bench.experiments.Experiment, or a study)
@@ -147,6 +147,7 @@ def summarise(experiment, rows, calls, known, *, keys, tools, adaptive):
     keys        as for point()
     tools       {name of a load tool: what its latency is, in a sentence}
     adaptive    as for stats.compare()
+    drawn       whether points with too few rounds are only drawn: costs are compared elsewhere
     """
     steady, exponents = steadied(rows)
     cells = {}      # {(variant, server): {x: [row, ...]}}
@@ -168,13 +169,17 @@ def summarise(experiment, rows, calls, known, *, keys, tools, adaptive):
         counted.setdefault(f"{row['server']}/{row['variant'] or ''}",
                            {})[row["call"]] = row["per_request"]
     one = {key: getattr(experiment, key) for key in (
-        "name", "title", "question", "unit", "x_title", "x_short", "reference", "calls_at",
+        "name", "title", "question", "unit", "x_title", "x_short", "reference",
         "open_loop")}
+    compared = [each for each in comparisons(
+        steady, bases.get, adaptive, OPEN if experiment.open_loop else CLOSED, rows)
+                if not drawn or each["verdict"] != stats.FEW]
     one.update(
+        of=experiment.of and experiment.of.name,
+        calls_at=f"{experiment.calls_at:,} {(experiment.of or experiment).x_short}",
         latency={row["tool"]: tools.get(row["tool"], "") for row in rows},
         steadied=exponents, variants=list(bases), baselines=bases, curves=curves, calls=counted,
-        comparisons=comparisons(steady, bases.get, adaptive,
-                                OPEN if experiment.open_loop else CLOSED, rows),
+        comparisons=compared, drawn=drawn and not compared,
         published=experiment.published and vars(experiment.published))
     one["sentences"] = explain(one, known)
     return one

@@ -1,6 +1,8 @@
 """The experiments: a TOML file each. Five are published, and have the figures of the publication.
 
-What no file can say, such as that a counter grows, is in five.py.
+What no file can say, such as that a counter grows, is in five.py. An experiment with an
+`equal_rate` is measured in two ways: as it was published, for its curve, and at that rate, for what
+a request costs (equal.py).
 """
 
 import functools
@@ -82,6 +84,9 @@ class Experiment:
     reference = 100             # the x of the cost table
     calls_at = 20               # clients when system calls are counted
     weight = 1.0                # its cells last this many times as long
+    equal_rate = 0              # requests a second that all seven can answer; 0: none
+    of = None                   # the experiment whose requests these are, and by whose clients
+                                # their system calls are counted (equal.py)
     published = None
 
     def __init__(self, name, folder=FOLDER):
@@ -196,7 +201,12 @@ def expect(answer, path, status, kind, body):
 
 @functools.cache
 def all_experiments(folder=FOLDER):
-    """Return the Experiments: the published ones in their ORDER, then the others by name."""
-    from tools.bench.experiments.five import OWN  # pylint: disable=import-outside-toplevel
+    """Return the Experiments: the published ones in their ORDER, then the others by name. Before
+    each that has an equal rate stands the one that measures it."""
+    # pylint: disable=import-outside-toplevel
+    from tools.bench.experiments.equal import EqualRate
+    from tools.bench.experiments.five import OWN
     more = sorted({path.stem for path in folder.glob("*.toml")}.difference(ORDER))
-    return tuple(OWN.get(name, Experiment)(name, folder) for name in (*ORDER, *more))
+    found = [OWN.get(name, Experiment)(name, folder) for name in (*ORDER, *more)]
+    return tuple(one for each in found
+                 for one in ([EqualRate(each)] if each.equal_rate else []) + [each])

@@ -22,7 +22,7 @@ from tools.bench.load.openloop import OpenLoop
 from tools.bench.load.wrk import Wrk
 from tools.kit import process as child, procfs, scratch, sockets
 
-__all__ = ["Job", "LoadError", "Result", "TOOLS", "last_line", "missing", "run"]
+__all__ = ["Job", "LoadError", "Result", "TOOLS", "demanded", "last_line", "missing", "run"]
 OFTEN = 0.05            # seconds between two checks whether all connections are open
 STILL = 0.5             # seconds after which an accept queue that gets no shorter counts as stuck
 TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop(), Arrivals(), H2load())}
@@ -31,6 +31,12 @@ TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop(), Arriva
 def missing(name):
     """Return how to install the tool `name`, or "" if it is there."""
     return "" if TOOLS[name].path() else TOOLS[name].remedy
+
+
+def demanded(url, rate, seconds, keep_alive, **more):
+    """Return the Job of an open loop: `rate` requests a second for `seconds`."""
+    return Job(url, connections=round(seconds * rate), seconds=seconds, rate=rate,
+               keep_alive=keep_alive, **more)
 
 
 def run(name, job, cores, tick=None):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 PATH = f"{os.environ['PATH']}:{Path(__file__).parents[3]}/build/tools/bin"
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
-LAG = 2.0               # percent behind the demanded rate that get a note
+LAG = 1.0               # percent behind the demanded rate that get a note
 FASTEST = 25_000        # new connections a second that a tool makes, at most
 
 

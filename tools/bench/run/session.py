@@ -123,7 +123,7 @@ class Session:
                 self._settle([stage])
             for server, variant in stage.calls:
                 view.begin(f"{stage.experiment.name}: system calls of {server.name}")
-                runner.count_calls(stage.experiment, server, variant)
+                runner.count_calls(stage.experiment.of or stage.experiment, server, variant)
                 view.passed(plan.CALLS_SECONDS + plan.AROUND_CALLS)
             view.left = plan.total(self.stages[number:])
         if self.deadline != math.inf:
@@ -136,9 +136,9 @@ class Session:
         for cell in stage.cells:
             if cell.impossible:
                 self.view.cell(self.runner.skip(cell, "not possible", cell.impossible), 0)
-        for number in range(1, stage.planned + 1):
-            self._round(stage, stage.in_round(number))
-        if stage.possible and not stage.rounds:
+        for _ in range(stage.planned):
+            self._round(stage, stage.possible)
+        if stage.possible and not stage.rounds and not stage.drawn:
             self.looks[name].append(LOOKS[0])
 
     def _round(self, stage, some):
@@ -160,12 +160,10 @@ class Session:
 
     def _settle(self, stages):
         """Give more rounds, up to the next look, to what is open in the stages: as long as there
-        is time, first to what has the fewest rounds, and of these to what the tables compare. Three
-        more rounds settle most of a point that had three; what is open after six takes six, or
-        more, for one comparison."""
+        is time, first to what has the fewest rounds."""
         while True:
             parts = [(stage, part) for stage in stages for part in self._parts(stage)]
-            parts.sort(key=lambda one: (self._done(*one), one[1][0].first < LOOKS[0]))
+            parts.sort(key=lambda one: self._done(*one))
             for stage, part in parts:
                 if self._more(stage, part):
                     break
@@ -215,7 +213,7 @@ class Session:
 
     def _unsettled(self, stage, some):
         """Return those of the cells `some` whose comparison more rounds may settle."""
-        if stage.rounds:
+        if stage.rounds or stage.drawn:
             return []
         rows = [row for row in self.runner.folder.rows
                 if row["experiment"] == stage.experiment.name]

@@ -145,10 +145,9 @@ class Study(experiments.Experiment):
             if one.path == variant.path and live.server.kind == "architecture":
                 one.check(experiments.client(live.port))
         if self.open_loop:
-            rate = variant.rate or x
-            return loads.Job(
-                live.url(variant.path), connections=round(seconds * rate), seconds=seconds,
-                rate=rate, keep_alive=variant.keep_alive and not variant.other,
+            return loads.demanded(
+                live.url(variant.path), variant.rate or x, seconds,
+                keep_alive=variant.keep_alive and not variant.other,
                 other=variant.other, share=x / 100 if variant.other else 0.0)
         clients, requests = variant.busy or x, variant.requests_each * x
         least = 60.0 if requests else clients / A_SECOND
