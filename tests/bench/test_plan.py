@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 from tests.bench.made_up import MACHINE
 
-from tools.bench import config, experiments, load, plan
+from tools.bench import config, experiments, plan
+from tools.bench.run import session
 from tools.kit import servers
 from tools.stats.stats import LOOKS
 
@@ -107,7 +108,7 @@ def test_each_experiment_is_compared_at_an_equal_rate():
             assert not environment or curve.cells
 
 
-def test_an_equal_rate_asks_as_its_experiment_does(monkeypatch):
+def test_an_equal_rate_asks_as_its_experiment_does():
     """The same page and the same check, as new or as kept connections; at 4,000/s for half a
     second 2,000 requests. httperf does it where oha is not installed."""
     live = SimpleNamespace(url=lambda path: f"http://127.0.0.1:80{path}")
@@ -119,10 +120,13 @@ def test_an_equal_rate_asks_as_its_experiment_does(monkeypatch):
         assert job.rate * job.calls == 4000 and job.keep_alive == variant.keep_alive
     with pytest.raises(experiments.WrongAnswer):
         equal.check(lambda _: (200, {"content-type": "text/plain"}, b"43"))
-    monkeypatch.setattr(load, "missing", "httperf".__eq__)
-    assert equal.tools[0] == "oha"
-    monkeypatch.setattr(load, "missing", "oha".__eq__)
-    assert equal.tools[0] == "httperf"
+    settings = config.parse([], {"EXPERIMENT": "answer"})
+    for lacking, tool in (("", "oha"), ("httperf", "oha"), ("oha", "httperf")):
+        whole, left_out = session.without_tools(settings, lacking.__eq__)
+        assert [session.cells.tool_for(one, "", one.variants[0])
+                for one in whole.experiments] == [tool, "ab"] and not left_out
+    whole, [said] = session.without_tools(settings, ("oha", "httperf").__contains__)
+    assert [one.name for one in whole.experiments] == ["answer"] and "cargo install oha" in said
 
 
 def test_the_guestbook_is_a_curve():

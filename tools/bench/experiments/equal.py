@@ -6,6 +6,7 @@ for all servers, and the clock of each request runs from the time at which it is
 compared here, and the closed loop draws the published curve.
 """
 
+import copy
 import dataclasses
 
 from tools.bench import load
@@ -23,6 +24,7 @@ class EqualRate(Experiment):
     unit = "answers/s"
     seconds_full = 1.0
     weight = 0.75
+    tools = TOOLS
 
     def __init__(self, of):     # pylint: disable=super-init-not-called
         rate = of.equal_rate
@@ -34,10 +36,11 @@ class EqualRate(Experiment):
         self.variants = [dataclasses.replace(one, tool="", quick=(rate,), full=(rate,))
                          for one in of.variants if not one.many_workers]
 
-    @property
-    def tools(self):
-        """The tool of TOOLS that is installed, or else the first, leads."""
-        return sorted(TOOLS, key=lambda name: bool(load.missing(name)))
+    def equipped(self, lacking):
+        """Return the same, led by the first of TOOLS that is not `lacking` where the load runs."""
+        mine = copy.copy(self)
+        mine.tools = sorted(TOOLS, key=lambda name: bool(lacking(name)))
+        return mine
 
     def obstacle(self, server, x, machine):
         """A rate is no number of connections."""

@@ -36,7 +36,7 @@ def without_tools(settings, lacking):
     """Return (the settings without those experiments whose load tool is
     `lacking`, [what was left out and why])."""
     whole, left_out = [], []
-    for one in settings.experiments:
+    for one in (one.equipped(lacking) for one in settings.experiments):
         tools = [cells.tool_for(one, settings.tool, variant) for variant in one.variants]
         missing = next(filter(lacking, tools), None)
         if missing:
