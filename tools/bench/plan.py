@@ -23,9 +23,7 @@ BLOCKING = {one.name for one in servers.ARCHITECTURES if one.model != servers.LO
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One thing to measure, once a round. `impossible` says why it cannot be measured here.
-    `drawn` says that it is only a point of a curve: what its request costs is compared at an equal
-    rate."""
+    """One thing to measure, once a round. `impossible` says why it cannot be measured here."""
 
     experiment: object
     server: object
@@ -33,7 +31,6 @@ class Cell:
     x: int
     repeat: int = 1             # the number of its round
     impossible: str = ""
-    drawn: bool = False
 
     @property
     def key(self):
@@ -57,11 +54,11 @@ class Cell:
 class Stage:
     """An experiment and its cells.
 
-    rounds      how many; None: until all comparisons are settled, or CURVE_ROUNDS if its curve is
-                only drawn
+    rounds      how many; None: until all comparisons are settled
     seconds     of load for a cell of weight 1
     calls       the (server, variant) whose system calls are counted
     left_out    names of servers that a quick run leaves to FULL=1
+    drawn       whether it only draws a curve: costs are compared at an equal rate
     """
 
     experiment: object
@@ -70,6 +67,7 @@ class Stage:
     seconds: float
     calls: list
     left_out: list = field(default_factory=list)
+    drawn: bool = False
 
     @property
     def possible(self):
@@ -80,11 +78,6 @@ class Stage:
     def planned(self):
         """How many rounds there are at least."""
         return self.rounds or (CURVE_ROUNDS if self.drawn else LOOKS[0])
-
-    @property
-    def drawn(self):
-        """Whether its cells are."""
-        return any(cell.drawn for cell in self.cells)
 
     def round_seconds(self, cells):
         """Return how many seconds a round of `cells` takes."""
@@ -115,7 +108,7 @@ def make(settings, machine, count_calls):
         seconds = settings.seconds or (experiment.seconds_full if settings.full else QUICK_CELL)
         later = left_to_full(experiment, settings)
         drawn = bool(experiment.equal_rate) and not (settings.full or settings.points)
-        cells = [Cell(experiment, server, variant, x, drawn=drawn,
+        cells = [Cell(experiment, server, variant, x,
                       impossible=experiment.obstacle(server, x, machine))
                  for variant in experiment.variants if settings.fleet or not variant.fleet
                  for server in settings.servers
@@ -127,7 +120,7 @@ def make(settings, machine, count_calls):
             and (settings.points or not experiment.equal_rate)
             and not cell.variant.many_workers and not cell.variant.pause)
         if cells or later:
-            stages.append(Stage(experiment, cells, rounds, seconds, list(calls), later))
+            stages.append(Stage(experiment, cells, rounds, seconds, list(calls), later, drawn))
     return stages
 
 
