@@ -462,7 +462,7 @@ handout:
 # PEERS CONCURRENCY REPEAT SECONDS BACKLOG SERVER_CPUS LOAD_CPUS TOOL OUT SEED
 # AWAKE WIDE COMMIT FLEET. make exports those that are set on its command line.
 
-## compare: measures the seven under load and draws their curves (EXPERIMENT=guestbook FULL=1 ...)
+## compare: measures the seven: what requests cost at an equal rate, and curves (EXPERIMENT=guestbook FULL=1 ...)
 compare: compare-settings build/deps/compare all build/guardian
 	@$(GUARD) $(PYTHON) -m tools.bench run
 

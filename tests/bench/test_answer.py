@@ -1,5 +1,7 @@
 """The last screen of `make compare`, and the line of progress."""
 
+import json
+import pathlib
 from types import SimpleNamespace
 from unittest import mock
 
@@ -100,6 +102,23 @@ def test_the_screen_shows_the_equal_rate_in_place_of_the_curve():
     low = answer.lines(made, {}, ["end"])
     assert len(low) <= 23 < len(high) and sum("99 %" in line for line in high) == 7
     assert [line for line in high if "99 %" not in line] == low
+
+
+def test_a_run_tells_what_it_only_draws(tmp_path):
+    """Its env.json does: three rounds are drawn where it says so, and elsewhere too few. A summary
+    of an older version is made again."""
+    folder = made_up.folder(tmp_path)
+    path = pathlib.Path(folder, "env.json")
+    for drawn, said in (([], "a first look"), (["redirect"], "at an equal rate, above")):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "drawn": drawn}))
+        made = summaries.make(folder)
+        [one] = [one for one in made["experiments"] if one["name"] == "redirect"]
+        assert said in " ".join(one["sentences"]["all"][""])
+        assert bool(one["comparisons"]) != bool(drawn)
+        assert any(line.startswith("Redirect") for line in answer.lines(made, {}, [])) != bool(drawn)
+    old = {"schema_version": 2, "experiments": []}
+    pathlib.Path(folder, "summary.json").write_text(json.dumps(old))
+    assert summaries.read(folder)["experiments"]
 
 
 def test_no_figure_stands_on_a_lost_run():

@@ -151,7 +151,7 @@ def test_an_open_loop_shows_a_stall(monkeypatch):
     """At its 20th request, the server stops for a second. 150 of the 600 requests are due
     until it goes on: the first of them waits a second. Only five connections are open: the
     others wait in the tool, and that counts too."""
-    monkeypatch.setattr(load.OpenLoop, "connections", 5)
+    monkeypatch.setattr(load.Oha, "at_a_time", 5)
     numbers, one_at_a_time = iter(()), threading.Lock()
 
     class Answer(http.server.BaseHTTPRequestHandler):

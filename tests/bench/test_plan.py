@@ -103,9 +103,21 @@ def test_each_experiment_is_compared_at_an_equal_rate():
         assert {name for name, stage in stages.items() if stage.drawn} == drawn
         for name in names:
             equal, curve = stages[f"{name}-rate"], stages.get(name)
+            assert (equal.experiment.baseline, equal.experiment.leads) == ("epoll", "cpu_us")
             assert {cell.x for cell in equal.cells} == {KNOWN[name].equal_rate}
             assert equal.experiment.open_loop and equal.calls and not (curve and curve.calls)
             assert not environment or curve.cells
+
+
+def test_a_curve_is_compared_where_nothing_else_is():
+    """With a number of rounds, and where no tool keeps a rate: then its system calls are counted,
+    too."""
+    _, curve = planned(EXPERIMENT="guestbook", REPEAT="6")
+    assert not curve.drawn and curve.planned == 6
+    settings = config.parse([], {"EXPERIMENT": "guestbook"})
+    [alone] = plan.make(session.without_tools(
+        settings, ("oha", "httperf").__contains__)[0], MACHINE, True)
+    assert not alone.drawn and alone.calls and alone.planned == 6
 
 
 def test_an_equal_rate_asks_as_its_experiment_does():

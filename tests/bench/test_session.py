@@ -123,7 +123,7 @@ refuse = mock.Mock(side_effect=OSError(11, "Resource temporarily unavailable"))
 
 
 @pytest.mark.parametrize("where, what, status, said", [
-    ("command.build_all", stop, 130, "bench: stopped"),
+    ("command.build_peers", stop, 130, "bench: stopped"),
     ("run.session.Here.lacking", mock.Mock(return_value="httperf"), 1, "nothing is left to measure"),
     ("run.session.netns.enter", refuse, 130, "WARNING  network of its own: not allowed")])
 def test_what_goes_wrong_before_the_first_cell(where, what, status, said, inside, capsys):

@@ -152,11 +152,12 @@ def decided_run(folder, *verdicts):
     """Write a summary with a comparison for each (verdict, low, high), at x
     = 1, 2, ...; return its folder."""
     folder.mkdir()
-    (folder / "summary.json").write_text(json.dumps({"experiments": [{
-        "name": "answer", "comparisons": [
-            {"variant": "keep-alive", "x": x, "server": "poll", "base": "epoll",
-             "metric": "cpu_us", "verdict": verdict, "low": low, "high": high, "words": verdict}
-            for x, (verdict, low, high) in enumerate(verdicts, 1)]}]}))
+    compared = [{"variant": "keep-alive", "x": x, "server": "poll", "base": "epoll",
+                 "metric": "cpu_us", "verdict": verdict, "low": low, "high": high, "words": verdict}
+                for x, (verdict, low, high) in enumerate(verdicts, 1)]
+    (folder / "summary.json").write_text(json.dumps({
+        "schema_version": rundir.SCHEMA_VERSION,
+        "experiments": [{"name": "answer", "comparisons": compared}]}))
     return str(folder)
 
 

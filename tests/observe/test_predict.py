@@ -10,7 +10,8 @@ import tomllib
 
 import pytest
 
-from tools.bench import load
+from tests.bench.made_up import MACHINE
+from tools.bench import load, plan
 from tools.kit import TOP
 from tools.observe import lab
 from tools.observe.predict import command, compare, files, group
@@ -300,6 +301,15 @@ def test_a_computing_question_is_measured(write, tmp_path):
     stored = files.read(tmp_path / "out/predictions/guess.toml")
     assert stored["measured"]["p99_ms"] >= stored["measured"]["p50_ms"] > 0
     assert re.search(r"^ms until 99 % of them are there +50 ", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("what", ["guestbook", "answer"])
+def test_what_a_question_measures(what):
+    """The page, for as many clients as it says, who wait for their answers: one cell."""
+    settings = command.settings_of({"what": what, "server": "05_prethreaded", "clients": 70})
+    [stage] = plan.make(settings, MACHINE, False)
+    assert [(cell.experiment.name, cell.server.name, cell.x) for cell in stage.cells] == [
+        (what, "prethreaded", 70)]
 
 
 def test_what_a_computing_question_measures():

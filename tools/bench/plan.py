@@ -2,7 +2,8 @@
 
 A stage is an experiment, or a study. Each round visits its cells (server, variant, x) once at most,
 in random order, and after the planned rounds only what is open is measured again. In a quick run,
-the published curve of an experiment that has an equal rate is only drawn, from CURVE_ROUNDS.
+an experiment with an equal rate is compared at that rate. Its published load gets CURVE_ROUNDS
+rounds, and is drawn without being compared.
 """
 
 import random
@@ -58,7 +59,7 @@ class Stage:
     seconds     of load for a cell of weight 1
     calls       the (server, variant) whose system calls are counted
     left_out    names of servers that a quick run leaves to FULL=1
-    drawn       whether it only draws a curve: costs are compared at an equal rate
+    drawn       whether its points are only drawn: costs are compared at an equal rate
     """
 
     experiment: object
@@ -100,14 +101,16 @@ class Stage:
 def make(settings, machine, count_calls):
     """Return the Stages for `settings` on `machine`. REPEAT or the experiment says how many
     rounds there are; with SECONDS alone, six. Otherwise they go on until all comparisons
-    are settled, in a quick run while there is time."""
+    are settled, in a quick run while there is time. An experiment with an equal rate has its system
+    calls counted at that stage; without REPEAT, SECONDS and FULL, its own load is only drawn."""
     stages = []
+    have_rate = {one.of for one in settings.experiments if one.of and not settings.points}
     for experiment in settings.experiments:
         rounds = settings.repeat or experiment.rounds or (
             LOOKS[0] if settings.seconds and not settings.full else None)
         seconds = settings.seconds or (experiment.seconds_full if settings.full else QUICK_CELL)
         later = left_to_full(experiment, settings)
-        drawn = bool(experiment.equal_rate) and not (settings.full or settings.points)
+        drawn = experiment in have_rate and rounds is None and not settings.full
         cells = [Cell(experiment, server, variant, x,
                       impossible=experiment.obstacle(server, x, machine))
                  for variant in experiment.variants if settings.fleet or not variant.fleet
@@ -117,7 +120,7 @@ def make(settings, machine, count_calls):
         calls = dict.fromkeys(
             (cell.server, cell.variant) for cell in cells
             if count_calls and experiment.counts_calls and not cell.impossible
-            and (settings.points or not experiment.equal_rate)
+            and experiment not in have_rate
             and not cell.variant.many_workers and not cell.variant.pause)
         if cells or later:
             stages.append(Stage(experiment, cells, rounds, seconds, list(calls), later, drawn))
@@ -125,7 +128,8 @@ def make(settings, machine, count_calls):
 
 
 def points_of(experiment, variant, settings):
-    """Return the x of a variant. CONCURRENCY= asks for clients that wait, not for an equal rate."""
+    """Return the x of a variant. CONCURRENCY= replaces the equal rate by points of the published
+    kind: clients that wait, or for echo, rates."""
     if settings.points:
         return () if experiment.of else settings.points
     return variant.full if settings.full else variant.quick

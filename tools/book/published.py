@@ -116,7 +116,7 @@ class Published(Block):
         cells ended because the load could not send more."""
         rows = []
         for name, experiment in self.data.run.experiments.items():
-            for variant in experiment["variants"]:
+            for variant in experiment["variants"] if not experiment["of"] else ():
                 cells = [(point["rate"]["middle"], point, one["server"]) for one
                          in experiment["curves"] if one["variant"] == variant
                          for point in one["points"] if point["rate"]]

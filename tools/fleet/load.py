@@ -47,8 +47,8 @@ def merge(results, begins):
     """Return one load.Result for those of all generators, which began at `begins`, in seconds
     of one clock.
 
-    Counts and times are added up, so a percentile is that of all answers; it is None where a
-    tool did not leave the time of each. What is the busiest or latest generator's: CPU time,
+    Counts and times are added up, so a percentile is that of all answers; it is None where several
+    tools did not leave the time of each. What is the busiest or latest generator's: CPU time,
     lag, the longest answer."""
     def known(key):
         return [value for one in results if (value := getattr(one, key)) is not None]
@@ -70,6 +70,8 @@ def merge(results, begins):
         times = sorted(itertools.chain(*(one.times.elements() for one in some)))
         merged.p50, merged.p99, merged.max = (
             percentile(times, percent) for percent in (50, 99, 100))
+    elif len(results) == 1:
+        merged.p50, merged.p99 = results[0].p50, results[0].p99
     return merged
 
 

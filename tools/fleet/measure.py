@@ -215,7 +215,8 @@ class Runner(cells.Runner):
 
     def count_calls(self, experiment, server, variant):
         """As cells.Runner."""
-        self.fleet.ready(plan.Cell(experiment, server, variant, experiment.calls_at))
+        asked = experiment.of or experiment
+        self.fleet.ready(plan.Cell(asked, server, variant, asked.calls_at))
         try:
             for calls in self._there("count_calls", experiment, server, variant).calls:
                 self.folder.add_calls(*calls)

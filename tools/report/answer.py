@@ -1,7 +1,7 @@
 """The last screen of a run: what it found, what it did not, and where the rest is.
 
-It has at most LINES lines of at most 80 columns, or as many as the terminal has if those are more;
-100 columns and any number of lines without a terminal.
+It has at most LINES lines of NARROW columns, and in a larger terminal as many as that has. Without
+a terminal, it has 100 columns and no limit of lines.
 """
 
 import textwrap
@@ -45,10 +45,9 @@ def lines(summary, env, end, wide=NARROW, high=LINES):
 
 
 def leading(summary):
-    """Return the experiments that the screen shows: in place of one that was also measured at an
-    equal rate, that."""
-    elsewhere = {one["of"] for one in summary["experiments"]}
-    return [one for one in summary["experiments"] if one["name"] not in elsewhere]
+    """Return the experiments that the screen shows: all but those that are only drawn, because
+    costs were compared at an equal rate."""
+    return [one for one in summary["experiments"] if not one["drawn"]]
 
 
 def columns(names, wide):
@@ -77,7 +76,7 @@ def sentence(experiment, variant, wide):
     point = points_at(experiment, variant, x).get(base)
     if point is None or point["lost"]:
         return whole(f"{name}: {reason(experiment, variant, base)}", wide)
-    place = name if experiment["of"] else f"{name}, {x:,}"      # that one's title names its rate
+    place = name if experiment["of"] else f"{name}, {x:,}"      # at an equal rate, the title has x
     said = [f"{place}: {base} {number(point['values'].get('cpu_us'))} us"]
     known = [one for one in experiment["comparisons"] if one["metric"] == "cpu_us"
              and (one["variant"], one["x"]) == (variant, x)]
@@ -105,9 +104,10 @@ def reason(experiment, variant, server):
 
 
 def rows(experiment, variant, shown):
-    """Return the lines of figures: CPU microseconds a request, "?" after one whose comparison with
-    the baseline is open; below it, of an open loop, the milliseconds within which 99 % of the
-    answers came. LOST instead of a figure that stands on a lost run."""
+    """Return the lines of figures: CPU microseconds a request (the middle of all rounds after
+    steadied(), so no figure of samples.csv: see stats.summary.point()), "?" after one whose
+    comparison with the baseline is open; below it, of an open loop, the milliseconds within which
+    99 % of the answers came. LOST instead of a figure that stands on a lost run."""
     x = reference_x(experiment, variant)
     there = points_at(experiment, variant, x)
     undecided = {one["server"] for one in experiment["comparisons"]
@@ -139,7 +139,7 @@ def unsettled(summary):
                 here[0] += one["verdict"] in UNDECIDED
                 here[1] += 1
     said = [f"{some} of {total}{where}" for (some, total), where in
-            ((count[True], ", marked ?"), (count[False], " at other points of a curve")) if some]
+            ((count[True], ", marked ?"), (count[False], " at loads without a row here")) if some]
     return f"Not settled: {'; '.join(said)}." if said else ""
 
 

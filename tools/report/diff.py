@@ -2,9 +2,9 @@
 
     python3 -m tools.bench diff RUN RUN           (make compare-runs RUNS="RUN RUN")
 
-RUN is a folder of `make compare`, or docs/results/reference. Two runs disagree about a
-comparison when they name opposite winners, or when one says "the same", the other does not,
-and their intervals do not overlap.
+RUN is a folder of `make compare`, or, for one with FULL=1, docs/results/reference. Two runs
+disagree about a comparison when they name opposite winners, or when one says "the same", the other
+does not, and their intervals do not overlap.
 Exit status: 0 when none disagrees, 1 when some do, 2 when the runs have no comparison in common.
 """
 

@@ -15,10 +15,12 @@ EXACT = os.path.join(TOP, "docs", "results", "exact", "exact.json")
 
 
 def read(folder):
-    """Return the summary of the results in `folder`: its summary.json, or, of results that are
-    committed, which are rows only, a new one. Raises OSError and ValueError."""
+    """Return the summary of the results in `folder`: its summary.json; a new one, if that is of an
+    older version, and of results that are committed, which are rows only. Raises OSError and
+    ValueError."""
     path = os.path.join(folder, "summary.json")
-    return rundir.read_json(path) if os.path.exists(path) else make(folder)
+    stored = rundir.read_json(path) if os.path.exists(path) else {}
+    return stored if stored.get("schema_version") == rundir.SCHEMA_VERSION else make(folder)
 
 
 def make(folder, more=()):
@@ -33,8 +35,6 @@ def make(folder, more=()):
     measured = [one for one in known.values() if one.name in names] \
         + [study.load(name) for name in names if name not in known]
     shown = _servers({row["server"]: row["kind"] for row in rows})
-    # Looks are recorded only where they decided about further rounds, and so about the error of
-    # each look: with a fixed number of rounds there are none.
     made = {
         "schema_version": rundir.SCHEMA_VERSION,
         "columns": [{"key": key, "unit": "", **column}
@@ -44,8 +44,10 @@ def make(folder, more=()):
             [row for row in calls if row["experiment"] == (one.of or one).name], shown,
             keys=[*rundir.FIGURES],
             tools={name: tool.latency for name, tool in load.TOOLS.items()},
+            # Looks are recorded only where they decided about further rounds, and so about the
+            # error of each look: with a fixed number of rounds there are none.
             adaptive=bool(env.get("looks", {}).get(one.name)),
-            drawn=any(other.of is one for other in measured)) for one in measured],
+            drawn=one.name in env.get("drawn", ())) for one in measured],
         "unavailable": peers.unavailable()}
     _exact(made["experiments"], measured)
     counted = rundir.rows_of(folder, "counted.csv")

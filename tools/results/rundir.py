@@ -12,7 +12,7 @@ import tomllib
 
 from tools.results import packed
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 # {column of samples.csv: {"title", "unit", "explain"}}, the last two where they help.
 FIGURES = tomllib.loads(pathlib.Path(__file__).with_name("columns.toml").read_text("utf-8"))
 NOT_MEASURED = "not measured: "     # how the note of a disturbed sample begins

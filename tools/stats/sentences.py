@@ -57,8 +57,8 @@ def together(experiment, variant, servers):
     if base in there and not there[base]["lost"]:
         cost = there[base]["values"].get("cpu_us")
         limit = f"so one core can do {number(cost and 1e6 / cost)} a second; {title[base]} " \
-            if core_was_limit(there[base]["values"]) else "and it "
-        yield (f"{place} a request costs {title[base]} {number(cost)} us of CPU time, {limit}"
+            if core_was_limit(there[base]["values"]) else "and the server "
+        yield (f"{place}, a request costs {title[base]} {number(cost)} us of CPU time, {limit}"
                f"answers {number(there[base]['rate']['middle'])} {experiment['unit']}.")
     else:
         yield f"{place} {title[base]} has no figure without a loss."
@@ -71,7 +71,7 @@ def together(experiment, variant, servers):
         if told:
             yield f"{what} compared with {title[base]}: {'; '.join(told)}."
     if experiment["drawn"]:
-        yield "This load is drawn by its curve only: costs are compared at an equal rate, above."
+        yield "Too few rounds to compare costs here: they are compared at an equal rate, above."
     elif any(point["runs"] < LOOKS[0] for point in there.values()):
         yield f"Fewer than {LOOKS[0]} rounds: a first look, not a result."
 

@@ -147,7 +147,7 @@ def summarise(experiment, rows, calls, known, *, keys, tools, adaptive, drawn=Fa
     keys        as for point()
     tools       {name of a load tool: what its latency is, in a sentence}
     adaptive    as for stats.compare()
-    drawn       whether points with too few rounds are only drawn: costs are compared elsewhere
+    drawn       whether its points are only drawn: costs are compared at an equal rate
     """
     steady, exponents = steadied(rows)
     cells = {}      # {(variant, server): {x: [row, ...]}}
@@ -179,7 +179,7 @@ def summarise(experiment, rows, calls, known, *, keys, tools, adaptive, drawn=Fa
         calls_at=f"{experiment.calls_at:,} {(experiment.of or experiment).x_short}",
         latency={row["tool"]: tools.get(row["tool"], "") for row in rows},
         steadied=exponents, variants=list(bases), baselines=bases, curves=curves, calls=counted,
-        comparisons=compared, drawn=drawn and not compared,
+        comparisons=compared, drawn=drawn,
         published=experiment.published and vars(experiment.published))
     one["sentences"] = explain(one, known)
     return one

@@ -85,7 +85,7 @@ class Experiment:
     calls_at = 20               # clients when system calls are counted
     weight = 1.0                # its cells last this many times as long
     equal_rate = 0              # requests a second that all seven can answer; 0: none
-    of = None                   # the experiment whose requests these are, and by whose clients
+    of = None                   # the experiment whose requests these are, and under whose load
                                 # their system calls are counted (equal.py)
     published = None
 

@@ -18,14 +18,14 @@ from tools.bench.load.arrivals import Arrivals
 from tools.bench.load.base import Job, LoadError, Result, last_line
 from tools.bench.load.h2load import H2load
 from tools.bench.load.httperf import Httperf
-from tools.bench.load.openloop import OpenLoop
+from tools.bench.load.oha import Oha
 from tools.bench.load.wrk import Wrk
 from tools.kit import process as child, procfs, scratch, sockets
 
 __all__ = ["Job", "LoadError", "Result", "TOOLS", "demanded", "last_line", "missing", "run"]
 OFTEN = 0.05            # seconds between two checks whether all connections are open
 STILL = 0.5             # seconds after which an accept queue that gets no shorter counts as stuck
-TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), OpenLoop(), Arrivals(), H2load())}
+TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), Oha(), Arrivals(), H2load())}
 
 
 def missing(name):
@@ -34,7 +34,8 @@ def missing(name):
 
 
 def demanded(url, rate, seconds, keep_alive, **more):
-    """Return the Job of an open loop: `rate` requests a second for `seconds`."""
+    """Return the Job of an open loop: `rate` connections a second for `seconds`; each has one
+    request, or as many as `calls` says."""
     return Job(url, connections=round(seconds * rate), seconds=seconds, rate=rate,
                keep_alive=keep_alive, **more)
 

@@ -45,8 +45,8 @@ class CostMeter:
     # From end() on:
     load: object = None         # the load tool's result
     wall: float = 0.0           # seconds from begin() to end()
-    busy_cpu: float = 0.0       # CPU seconds of the server in `wall`
-    server_cpu: cpu_meter.Cpu = None    # and the Cpu until it had nothing left to do
+    busy_cpu: float = 0.0       # CPU seconds of the server in `wall`: for server_busy
+    server_cpu: cpu_meter.Cpu = None    # for cpu_us: with what it had left to do after that
     core_times: dict = None     # {core: seconds not idle} in `wall`
     program_times: dict = None  # {core: seconds that programs ran} in `wall`
     stolen_times: dict = None   # {core: seconds that the hypervisor gave to others} in `wall`

@@ -1,4 +1,4 @@
-"""Run cells: start a server, check it, load it, end it, and write a row."""
+"""Run cells (plan.Cell): start a server, check it, load it, end it, and write a row."""
 
 import contextlib
 import dataclasses
@@ -216,20 +216,22 @@ class Runner:
             return "not possible", [rundir.NOT_MEASURED + again, *notes], again
         held, foreign = values.get("open_connections"), values.get("foreign") or 0.0
         blind = cell.experiment.holds_connections and cell.server.metered and held is None
-        again = status == "ok"      # nothing failed: if it was disturbed, measure again
+        whole = status == "ok"      # nothing failed: if it was disturbed, measure again
         if held is not None and held < ALL * result.opens:
             notes.append(f"it held {held:,} of {result.opens:,} connections open")
             status = "lossy" if status == "ok" else status
         if status != "crashed" and (blind or status == "lossy" and foreign > quiet.FOREIGN):
             why = disturbance(foreign)
-            return "disturbed", [rundir.NOT_MEASURED + why, *notes], why if again else ""
+            return "disturbed", [rundir.NOT_MEASURED + why, *notes], why if whole else ""
         return status, notes, ""
 
     def count_calls(self, experiment, server, variant):
-        """Count the system calls of a server, in a pass of its own."""
-        cell = plan.Cell(experiment, server, variant, experiment.calls_at)
+        """Count the system calls of a server, in a pass of its own: of an equal rate, under the
+        load of the experiment whose requests it has."""
         if (experiment.name, server.name) in self.out:
             return
+        experiment = experiment.of or experiment
+        cell = plan.Cell(experiment, server, variant, experiment.calls_at)
         tool = tool_for(experiment, self.settings.tool, variant)
         cores = self.machine.load_cores
         try:
@@ -239,7 +241,8 @@ class Runner:
                 calls = syscalls.count(live, cores, lambda: self.load(tool, job, cores).good)
         except (servers.ServerError, WrongAnswer, load.LoadError, syscalls.SyscallError,
                 OSError) as error:
-            self.problems.append(f"{experiment.name}: system calls of {server.name} were not "
-                                 f"counted: {error}")
+            whose = "" if isinstance(error, load.LoadError) else f" of {server.name}"
+            said = f"{experiment.name}: system calls{whose} were not counted: {error}"
+            self.problems += [said] if said not in self.problems else []
             return
         self.folder.add_calls(experiment.name, variant.name, server.name, "strace", calls)

@@ -26,7 +26,7 @@ from tools.stats.steady import steadied
 
 # ----------------------------------------------------------- before measuring
 
-def build_all(settings):
+def build_peers(settings):
     """Build the peers and what a study adds; return a sentence for each that
     fails. They stay in the plan, so that the results name them."""
     return [f"{server.name}: {why}" for server in settings.servers if (why := server.unready())]
@@ -93,6 +93,7 @@ def environment(settings, machine, findings, stages):
             "seconds": {s.experiment.name: s.seconds for s in stages},
             "repeat": {s.experiment.name: s.planned for s in stages},
         },
+        "drawn": [s.experiment.name for s in stages if s.drawn],
         "seed": settings.seed,
         "cores": {"server": sorted(machine.server_cores), "load": sorted(machine.load_cores)},
         "preflight": [{**vars(f), "ok": f.ok} for f in findings],
@@ -123,7 +124,7 @@ class Session:
                 self._settle([stage])
             for server, variant in stage.calls:
                 view.begin(f"{stage.experiment.name}: system calls of {server.name}")
-                runner.count_calls(stage.experiment.of or stage.experiment, server, variant)
+                runner.count_calls(stage.experiment, server, variant)
                 view.passed(plan.CALLS_SECONDS + plan.AROUND_CALLS)
             view.left = plan.total(self.stages[number:])
         if self.deadline != math.inf:
@@ -138,6 +139,7 @@ class Session:
                 self.view.cell(self.runner.skip(cell, "not possible", cell.impossible), 0)
         for _ in range(stage.planned):
             self._round(stage, stage.possible)
+        # _settle() looks now; that there was a look makes each comparison stricter (stats.compare).
         if stage.possible and not stage.rounds and not stage.drawn:
             self.looks[name].append(LOOKS[0])
 

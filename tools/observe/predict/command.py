@@ -113,7 +113,7 @@ def settings_of(topic):
         "run", ["--experiment", topic["what"]])), {**there, **{
             key: os.environ.get(key) or value for key, value in defaults.items()},
             "SERVERS": topic["server"], "CONCURRENCY": str(topic.get("clients", SHARE))})
-    one = copy.copy(settings.experiments[0])
+    one = copy.copy(next(one for one in settings.experiments if not one.of))
     one.variants = [variant for variant in one.variants if variant.name == LOAD] \
         if computes else one.variants[:1]
     return dataclasses.replace(settings, experiments=(one,))
