@@ -15,6 +15,7 @@ least that there is, 15 of 1,024 parts; then others wait for them now and then.
 """
 
 import contextlib
+import os
 import pathlib
 import subprocess
 import sys
@@ -49,11 +50,22 @@ def running(names, cores):
                 one = process.spawn([sys.executable, "-c", IDLE + PROGRAMS[name]], {core},
                                     subprocess.DEVNULL)
                 stack.callback(process.stop, one)
+                stack.callback(_let_run, one.pid, group)
                 _running[one.pid] = core
                 stack.callback(_running.pop, one.pid)
                 if group:
                     (group / "cgroup.procs").write_text(f"{one.pid}\n")
         yield
+
+
+def _let_run(pid, group):
+    """Give a process the time that it needs to end when it is killed: where others keep its core
+    busy, it has none. `group` is the Path of its control group, None without one."""
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+    if group:
+        with contextlib.suppress(OSError):
+            (group.parent / "cgroup.procs").write_text(f"{pid}\n")
 
 
 def _idle_group():
