@@ -311,9 +311,10 @@ def test_the_plan_of_open_connections():
     curve = curves.CURVES["open"]
     asks = ["maps", "cell /requests/hello 30000 1 1 30000 1 100000", "memory", "stop"]
     assert curve.lines(program("epoll"), 30000) == [
-        "descriptors 200000", "server /bin/epoll --port 8000 --keep-alive 3600", *asks]
+        "descriptors 200000", "packets 200000", "server /bin/epoll --port 8000 --keep-alive 3600", *asks]
     peer = program("nginx", peer=True)
-    assert curve.lines(peer, 30000) == ["descriptors 200000", "peer /bin/nginx --port 8000", *asks]
+    assert curve.lines(peer, 30000) == [
+        "descriptors 200000", "packets 200000", "peer /bin/nginx --port 8000", *asks]
     assert curve not in curves.chosen("all") and curve in curves.chosen("idle,open")
 
 

@@ -55,7 +55,7 @@ class Curve:
         elif self.of == "idle":
             after = [f"idle {size}"] * bool(size)
         if self.descriptors:
-            before.append(f"descriptors {self.descriptors}")
+            before += [f"descriptors {self.descriptors}", f"packets {self.descriptors}"]
         return [*before, " ".join(["peer" if program.peer else "server", *words]), "maps", *after,
                 self.cell_at(size).line(self.windows), *last]
 

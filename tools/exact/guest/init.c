@@ -10,6 +10,7 @@
 //     peer WORD...                 start a server that does not say so, and try until it does
 //     environment NAME VALUE       set a variable for all that is started from now on
 //     descriptors N                let each process that starts from now on have N (20,000)
+//     packets N                    let N packets wait for the core (1,000)
 //     idle N                       open N connections that never ask
 //     cell FILE N...               run a cell; the numbers are those of struct cell
 //     memory                       print how much memory the server's processes have
@@ -93,6 +94,17 @@ static void limit_descriptors(rlim_t count)
     const struct rlimit descriptors = {count, count};
     if (setrlimit(RLIMIT_NOFILE, &descriptors) != 0)
         fail("setrlimit");
+}
+
+// What is sent over loopback waits in a queue of the core. If a server keeps many connections
+// alive by probes, the timers of thousands end in the same tick; what finds the queue full is lost.
+static void let_wait(const char *packets)
+{
+    const char *path = "/proc/sys/net/core/netdev_max_backlog";
+    int fd = open(path, O_WRONLY);
+    if (fd < 0 || write(fd, packets, strlen(packets)) <= 0)
+        fail(path);
+    close(fd);
 }
 
 static void set_up(void)
@@ -329,6 +341,8 @@ static void obey(char **words)
         hold_idle(words[1] ? (int)strtol(words[1], NULL, 10) : 0);
     else if (strcmp(words[0], "descriptors") == 0)
         limit_descriptors(words[1] ? (rlim_t)strtol(words[1], NULL, 10) : 0);
+    else if (strcmp(words[0], "packets") == 0)
+        let_wait(words[1] ? words[1] : "");
     else if (strcmp(words[0], "memory") == 0)
         print_memory();
     else if (strcmp(words[0], "environment") == 0)
