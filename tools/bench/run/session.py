@@ -41,9 +41,12 @@ def without_tools(settings, lacking):
         missing = next(filter(lacking, tools), None)
         if missing:
             left_out.append(f"{one.name}: {missing} is not installed: {load.TOOLS[missing].remedy}")
-        else:
-            whole.append(one)
-    return dataclasses.replace(settings, experiments=tuple(whole)), left_out
+            continue
+        whole.append(one)
+        if one.of and lacking("oha"):       # httperf has no percentiles
+            left_out.append("response times at an equal rate: oha is not installed: "
+                            + load.TOOLS["oha"].remedy)
+    return dataclasses.replace(settings, experiments=tuple(whole)), list(dict.fromkeys(left_out))
 
 
 class Here(contextlib.nullcontext):
