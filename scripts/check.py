@@ -90,7 +90,7 @@ class Run:
         minutes, load = self.left() / 60, os.getloadavg()[0]
         print(f"{len(self.plan)} suites and builds: about "
               + (f"{minutes:.0f} minutes" if minutes > 1.5 else f"{60 * minutes:.0f} s")
-              + f" on {suites.CORES} core{'s' * (suites.CORES > 1)}"
+              + f" on {suites.CORES} core{'s' if suites.CORES > 1 else ''}"
               + (", and more with FULL=1" if suites.FULL else "")
               + (f"; longer, because other programs use the machine (load {load:.0f})"
                  if suites.crowd() > 1 else ""), flush=True)

@@ -141,7 +141,7 @@ def test_what_is_kept_for_long_has_no_digits_of_chance():
     (1, False, False), (2, False, True), (1, True, True)])
 def test_a_tenth_of_the_cells_may_be_noisy(noisy, changed, refused):
     """A cell without a figure is none of them. The sources have to be those of a commit."""
-    points = [{"rate": 1, "noisy": ["foreign load"] * (n < noisy)} for n in range(10)] \
+    points = [{"rate": 1, "noisy": ["foreign load"] if n < noisy else []} for n in range(10)] \
         + [{"rate": None, "noisy": ["no run"]}] * 9
     with pytest.raises(join.JoinError) if refused else nullcontext():
         join.check_fit([{"source": {"changed": changed}}], {

@@ -168,7 +168,8 @@ def _prose(comment):
     for part in re.split(r"\n\s*\n", text.strip("\n")):
         rule = re.fullmatch(r"-{5,}(.*)", part.strip())
         if rule:
-            made.append(f"<h2>{html.escape(rule[1].strip())}</h2>" * bool(rule[1]))
+            if rule[1]:
+                made.append(f"<h2>{html.escape(rule[1].strip())}</h2>")
             continue
         for drawn, lines in itertools.groupby(
                 part.splitlines(), lambda line: line.startswith("  ")):
@@ -184,8 +185,9 @@ def file_page(path, index):
         used = index.used_by([found["name"] for line in code.splitlines() if (
             found := DEFINITION.match(line)) and found["name"]], path)
         said = _prose(comment)
+        kind = "chunk drawn" if "<pre>" in said else "chunk"
         rows.append(
-            f'<div class="chunk{" drawn" * ("<pre>" in said)}"><div class="said">{said}'
+            f'<div class="{kind}"><div class="said">{said}'
             + (f'<p class="run-note">Used by {used}.</p>' if used else "")
             + '</div><div class="highlight"><pre>'
             + _code(code, path, index, seen, first) + "</pre></div></div>")

@@ -72,7 +72,7 @@ def plan(program, cells, windows=WINDOWS, warm_up=None):
     lines, running = ["redis /bin/redis-server /redis.conf"], None
     for cell in cells:
         if (words := program.command(cell.keep)) != running:
-            lines += ["stop"] * bool(running)
+            lines += ["stop"] if running else []
             lines += [" ".join(["peer" if program.peer else "server", *words]), "maps"]
             running = words
         lines.append(cell.line(windows, warm_up))

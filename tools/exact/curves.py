@@ -57,7 +57,7 @@ class Curve:
         elif self.of == "memory":
             before = ["environment LD_PRELOAD /touch.so", f"environment TOUCH_MIB {size}"]
         elif self.of == "idle":
-            after = [f"idle {size}"] * bool(size)
+            after = [f"idle {size}"] if size else []
         if self.descriptors:
             before.append(f"descriptors {self.descriptors}")
         if program.name in self.packets:

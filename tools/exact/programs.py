@@ -153,7 +153,7 @@ def _peer(tree, name, connections, out, say):
         start.pop(0)
     answers = [one.lstrip("/") for one in told["endpoints"]]
     return Program(name, told["title"], path, tuple(start[1:]), True, tuple(
-        answers + ["file-10k", "file-1m"] * bool(told.get("static"))), files)
+        answers + (["file-10k", "file-1m"] if told.get("static") else [])), files)
 
 
 def build(tree, choice, out, say):

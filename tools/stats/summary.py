@@ -106,7 +106,7 @@ def point(rows, keys, clients=None, leads="cpu_us"):
     and percentiles, None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are
     None where `flag` says why, see doubt(). A `burst` has fewer than BURST requests a client."""
     measured = [row for row in rows if row["rate"] is not None]
-    harmless = ("ok", "not possible", *["disturbed"] * bool(measured))
+    harmless = ("ok", "not possible", *(["disturbed"] if measured else []))
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
            "notes": remarks(rows),
            "disturbed": next((row["note"].partition(";")[0] for row in rows
