@@ -12,18 +12,22 @@ from pathlib import Path
 import pytest
 
 from tools.bench import load
+from tools.bench.load import h2load, idle
+from tools.kit import procfs, servers
 from tests.bench.made_up import wait_until
 
 OUTPUTS = tomllib.loads(Path(__file__).with_name("outputs.toml").read_text())
 CORES = os.sched_getaffinity(0)
 OPEN = {"connections": 50, "calls": 10, "rate": 100}
 TEN = {**OPEN, "connections": 10}
+FAST = {**TEN, "rate": 20}
 
 
 def parsed(name, tmp_path, **job):
     """Return the Result of the recorded output `name`."""
-    if f"{name}.csv" in OUTPUTS:
-        (tmp_path / "percentiles.csv").write_text(OUTPUTS[f"{name}.csv"])
+    for end, file in (("csv", "percentiles.csv"), ("log", "requests")):
+        if f"{name}.{end}" in OUTPUTS:
+            (tmp_path / file).write_text(OUTPUTS[f"{name}.{end}"])
     job = load.Job("http://127.0.0.1:8000/answer", **{"connections": 20, **job})
     return load.TOOLS[name.split("_")[0]].read(
         OUTPUTS[name], job, str(tmp_path))
@@ -41,7 +45,10 @@ def parsed(name, tmp_path, **job):
     ("httperf_refused", OPEN, 0, 50, 0, 450, "50 connrefused"),
     ("oha_good", TEN, 100, 0, 0, 0, ""), ("oha_mixed", TEN, 50, 50, 0, 0, "25 connection error"),
     ("oha_hung", TEN, 0, 40, 40, 60, ""), ("h2load_good", {}, 73699, 0, 0, 0, ""),
-    ("h2load_refused", {}, 0, 0, 0, 20, "")])
+    ("h2load_refused", {}, 0, 0, 0, 20, ""), ("h2load-rate_good", FAST, 100, 0, 0, 0, ""),
+    ("h2load-rate_mixed", FAST, 75, 25, 0, 0, ""),
+    ("h2load-rate_hung", FAST, 20, 10, 10, 70, "80 % below"),
+    ("h2load-rate_refused", FAST, 0, 0, 0, 100, "")])
 def test_each_request_is_counted_once(
         name, job, good, failed, timeouts, unfinished, note, tmp_path):
     """Whatever the tool adds up itself. Of a time without an answer all clients are unfinished: a
@@ -92,6 +99,42 @@ def test_what_was_never_sent_is_a_lag_too(tmp_path):
     found = parsed("httperf_good", tmp_path, calls=10, rate=50, connections=100)
     assert found.lag_percent == pytest.approx(50, abs=1)
     assert "lagged: its rate was 50 % below" in " ".join(found.notes)
+
+
+def test_h2load_says_when_the_server_closes_what_is_to_be_kept(tmp_path):
+    """It asks again without a pause then, so there is no rate."""
+    with pytest.raises(load.LoadError, match="sent faster than demanded"):
+        parsed("h2load-rate_closing", tmp_path, **FAST)
+
+
+@pytest.mark.parametrize("rate, many, period", [
+    (4000, 4, 1), (12000, 12, 1), (1500, 3, 2), (500, 1, 2), (20, 1, 50), (0.5, 1, 2000)])
+def test_h2load_has_ticks_of_milliseconds(rate, many, period):
+    assert h2load.ticks(rate) == (many, period)
+
+
+@pytest.mark.parametrize("changed, lag", [
+    ({}, 0), ({99: 5.0}, 0), ({at: 3.0 for at in range(10, 30)}, 0),
+    ({at: 0.12 * at for at in range(100)}, 1.9)])
+def test_what_counts_as_behind(changed, lag):
+    """Of 100 requests, one each 0.1 s: not the last one alone, nor a stall that is made up for;
+    but a clock that is slow throughout."""
+    sent = [changed.get(at, 0.1 * at) for at in range(100)]
+    assert h2load.behind(sent, 10.0) == pytest.approx(lag, abs=0.1)
+
+
+@pytest.mark.parametrize("times, found", [
+    ([1, 1, 2], [1, 1, 2]),
+    # 35 ms: of the same connection, three requests were due meanwhile.
+    ([1, 1, 1, 2, 35], [2, 5, 15, 25, 35]), ([], [])])
+def test_what_a_slow_answer_delays_counts_from_when_it_was_due(times, found):
+    assert h2load.from_due(times, 10) == found
+
+
+def test_h2load_keeps_the_time_of_each_answer(tmp_path):
+    """Which a fleet needs, to merge those of several hosts."""
+    found = parsed("h2load-rate_good", tmp_path, **FAST, keep_times=True)
+    assert found.times.total() == 100 and max(found.times) == round(1e3 * found.max)
 
 
 def test_h2load_writes_a_unit_behind_each_number(tmp_path):
@@ -146,12 +189,13 @@ def test_run_ends_a_tool_that_hangs(silent, monkeypatch):
 
 
 @pytest.mark.slow
-@needs("oha")
-def test_an_open_loop_shows_a_stall(monkeypatch):
+@pytest.mark.parametrize("tool", [
+    pytest.param(name, marks=needs(name)) for name in ("oha", "h2load-rate")])
+def test_an_open_loop_shows_a_stall(tool, monkeypatch):
     """At its 20th request, the server stops for a second. 150 of the 600 requests are due
     until it goes on: the first of them waits a second. Only five connections are open: the
     others wait in the tool, and that counts too."""
-    monkeypatch.setattr(load.Oha, "at_a_time", 5)
+    monkeypatch.setattr(load.TOOLS[tool], "at_a_time", 5)
     numbers, one_at_a_time = iter(()), threading.Lock()
 
     class Answer(http.server.BaseHTTPRequestHandler):
@@ -173,7 +217,7 @@ def test_an_open_loop_shows_a_stall(monkeypatch):
             """Of the others most must not wait, as on a machine that is crowded throughout."""
             nonlocal numbers
             numbers = itertools.count(1)
-            found = load.run("oha", load.Job(
+            found = load.run(tool, load.Job(
                 f"http://127.0.0.1:{server.server_address[1]}/", connections=60, calls=10,
                 rate=15.0, seconds=4.0), CORES)
             assert (found.good, found.failed_percent) == (600, 0)
@@ -182,6 +226,30 @@ def test_an_open_loop_shows_a_stall(monkeypatch):
 
         wait_until(is_seen)
         server.shutdown()
+
+
+@pytest.mark.skipif(bool(servers.named("epoll").problem()), reason="needs `make all`")
+def test_idle_connections_are_open_while_the_load_runs(tmp_path):
+    """The server has accepted all of them before the load begins, and has none afterwards."""
+    with servers.running(servers.named("epoll"), servers.Start(frozenset(CORES)),
+                         str(tmp_path / "log")) as live:
+        before = procfs.open_descriptors(live.pid)
+        with idle.held(live.port, 50):
+            wait_until(lambda: procfs.open_descriptors(live.pid) >= before + 50)
+        wait_until(lambda: procfs.open_descriptors(live.pid) == before)
+
+
+def test_idle_connections_that_cannot_be_opened_are_no_load(monkeypatch):
+    """Nobody listens, or nobody accepts."""
+    monkeypatch.setattr(idle, "PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(load.LoadError, match="of 3 connections, 3 were never accepted"):
+            with idle.held(port, 3):
+                pass
+    with pytest.raises(load.LoadError, match="0 of 3 connections were opened: "):
+        with idle.held(port, 3):
+            pass
 
 
 def test_limits_of_the_tools():

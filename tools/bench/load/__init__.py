@@ -16,7 +16,7 @@ from dataclasses import replace
 from tools.bench.load.ab import Ab
 from tools.bench.load.arrivals import Arrivals
 from tools.bench.load.base import Job, LoadError, Result, last_line
-from tools.bench.load.h2load import H2load
+from tools.bench.load.h2load import H2load, H2loadRate
 from tools.bench.load.httperf import Httperf
 from tools.bench.load.oha import Oha
 from tools.bench.load.wrk import Wrk
@@ -25,7 +25,8 @@ from tools.kit import process as child, procfs, scratch, sockets
 __all__ = ["Job", "LoadError", "Result", "TOOLS", "demanded", "last_line", "missing", "run"]
 OFTEN = 0.05            # seconds between two checks whether all connections are open
 STILL = 0.5             # seconds after which an accept queue that gets no shorter counts as stuck
-TOOLS = {tool.name: tool for tool in (Ab(), Wrk(), Httperf(), Oha(), Arrivals(), H2load())}
+TOOLS = {tool.name: tool for tool in (
+    Ab(), Wrk(), Httperf(), Oha(), Arrivals(), H2load(), H2loadRate())}
 
 
 def missing(name):

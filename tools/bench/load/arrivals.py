@@ -15,7 +15,7 @@ import re
 import statistics
 import sys
 
-from tools.bench.load.base import Result, Tool
+from tools.bench.load.base import Result, Tool, percentile
 
 LATE = 0.001        # seconds after its time that make a request late
 TINY = 1e-9         # seconds: waits that differ by less are the same
@@ -65,12 +65,6 @@ def predicted(requests):
     waits = sorted(1e3 * (wait + around) for wait in waits)
     return {"mean": statistics.fmean(waits), "99 % below": percentile(waits, 99),
             "longest": waits[-1]}
-
-
-def percentile(values, percent):
-    """Return the smallest of the sorted `values` that at least `percent` of them do not exceed;
-    None of no values."""
-    return values[max(0, -(-len(values) * percent // 100) - 1)] if values else None
 
 
 class Arrivals(Tool):

@@ -155,6 +155,12 @@ def numbers(pattern, text):
     return [int(word) if word.isdigit() else float(word) for word in words]
 
 
+def percentile(values, percent):
+    """Return the smallest of the sorted `values` that at least `percent` of them do not exceed;
+    None of no values."""
+    return values[max(0, -(-len(values) * percent // 100) - 1)] if values else None
+
+
 def in_seconds(word):
     """Return the seconds of a time such as "1.17ms"."""
     value, unit = re.fullmatch(r"([\d.]+)(\w+)", word).groups()

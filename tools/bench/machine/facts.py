@@ -86,7 +86,7 @@ def siblings(core):
 def versions():
     """Return {program: first line of what it says its version is}."""
     found = {"python": platform.python_version()}
-    for name in ("ab", "wrk", "httperf", "oha", "redis-server", "gcc", "clang", "perf"):
+    for name in ("ab", "wrk", "httperf", "h2load", "oha", "redis-server", "gcc", "clang", "perf"):
         program = shutil.which(name, path=PATH)
         if program:
             option = {"ab": "-V", "wrk": "-v"}.get(name, "--version")
