@@ -155,8 +155,8 @@ def test_a_disturbed_run_has_no_figure(name, failed, foreign, held, status, monk
     """If it lost anything while other programs used the server's core, or nothing is known of its
     connections. Its row names them; a loss without them is the server's."""
     monkeypatch.setattr(cells.os, "getloadavg", lambda: (18.0, 9.0, 9.0))
-    [stage] = plan.make(config.parse([], {"EXPERIMENT": name, "SERVERS": "epoll", "SEED": "1"}),
-                        MACHINE, False)
+    stage = plan.make(config.parse([], {"EXPERIMENT": name, "SERVERS": "epoll", "SEED": "1"}),
+                      MACHINE, False)[-1]
     runner = cells.Runner(None, MACHINE, None, mock.Mock())
     costs = mock.Mock(answered=5000, made=None if held is None else 10000, finish=lambda: {
         "foreign": foreign, "open_connections": held, "cpu_us": 30.1, "server_busy": 50.0})

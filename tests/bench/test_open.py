@@ -25,8 +25,8 @@ def runner_of_made_up_rounds(monkeypatch):
     once, with an attempt for each of these; it returns (the row, how many attempts were made, the
     Runner). A `made` of None means that no look came. No server runs."""
     monkeypatch.setattr(cells.os, "getloadavg", lambda: (18.0, 9.0, 9.0))
-    [stage] = plan.make(config.parse([], {"EXPERIMENT": "hello", "SERVERS": "epoll", "SEED": "1"}),
-                        MACHINE, False)
+    stage = plan.make(config.parse([], {"EXPERIMENT": "hello", "SERVERS": "epoll", "SEED": "1"}),
+                      MACHINE, False)[-1]
 
     def run(*attempts, number=1, x=X):
         left = list(attempts)

@@ -10,6 +10,7 @@ import pytest
 from tests.bench.made_up import MACHINE
 
 from tools.bench import config, experiments, plan
+from tools.bench.experiments import equal
 from tools.bench.run import session
 from tools.kit import servers
 from tools.stats.stats import LOOKS
@@ -87,18 +88,19 @@ def test_a_quick_run_fits_five_minutes():
     for stage in stages:
         assert stage.rounds is None and stage.planned == (3 if stage.drawn else 6) <= LOOKS[0]
         assert {c.server.name for c in stage.possible} | set(stage.left_out) == {
-            s.name for s in servers.ARCHITECTURES}
+            s.name for s in servers.ARCHITECTURES
+            if stage.experiment.name != "hello-rate" or s.model == servers.LOOP}
         loads = {(c.variant.name, c.x) for c in stage.possible}
         assert stage.drawn or len(loads) == len({variant for variant, _ in loads})  # one point each
 
 
 def test_each_experiment_is_compared_at_an_equal_rate():
-    """But hello, whose connections are all busy. Its curve is only drawn; FULL=1 compares it, too,
-    and CONCURRENCY= nothing else. System calls are counted once."""
-    names = [name for name in experiments.ORDER if name != "hello"]
+    """A quick run only draws its curve; FULL=1 compares it, too, and CONCURRENCY= nothing else.
+    System calls are counted once."""
+    names = experiments.ORDER
     assert not any(stage.experiment.of for stage in planned(CONCURRENCY="50"))
     assert all(stage.calls and not stage.drawn for stage in planned(CONCURRENCY="50"))
-    for environment, drawn in (({}, {"guestbook", "echo"}), ({"FULL": "1"}, set())):
+    for environment, drawn in (({}, {"guestbook", "hello", "echo"}), ({"FULL": "1"}, set())):
         stages = {stage.experiment.name: stage for stage in planned(**environment)}
         assert {name for name, stage in stages.items() if stage.drawn} == drawn
         for name in names:
@@ -116,31 +118,58 @@ def test_a_curve_is_compared_where_nothing_else_is():
     assert not curve.drawn and curve.planned == 6
     settings = config.parse([], {"EXPERIMENT": "guestbook"})
     [alone] = plan.make(session.without_tools(
-        settings, ("oha", "httperf").__contains__)[0], MACHINE, True)
+        settings, equal.TOOLS.__contains__)[0], MACHINE, True)
     assert not alone.drawn and alone.calls and alone.planned == 6
 
 
 def test_an_equal_rate_asks_as_its_experiment_does():
     """The same page and the same check, as new or as kept connections; at 4,000/s for half a
-    second 2,000 requests. httperf does it where oha is not installed."""
+    second 2,000 requests."""
     live = SimpleNamespace(url=lambda path: f"http://127.0.0.1:80{path}")
-    equal = KNOWN["answer-rate"]
-    assert [one.name for one in equal.variants] == ["keep-alive", "new connections"]
-    for variant, calls in zip(equal.variants, (10, 1)):
-        job = equal.job(live, variant, 4000, 0.5, MACHINE, False)
+    rate = KNOWN["answer-rate"]
+    assert [one.name for one in rate.variants] == ["keep-alive", "new connections"]
+    for variant, calls in zip(rate.variants, (10, 1)):
+        job = rate.job(live, variant, 4000, 0.5, MACHINE, False)
         assert (job.url, job.asked, job.calls) == ("http://127.0.0.1:80/answer", 2000, calls)
         assert job.rate * job.calls == 4000 and job.keep_alive == variant.keep_alive
     with pytest.raises(experiments.WrongAnswer):
-        equal.check(lambda _: (200, {"content-type": "text/plain"}, b"43"))
-    settings = config.parse([], {"EXPERIMENT": "answer"})
-    for lacking, tool in (("", "oha"), ("httperf", "oha"), ("oha", "httperf")):
-        whole, left_out = session.without_tools(settings, lacking.__eq__)
-        assert [session.cells.tool_for(one, "", one.variants[0])
-                for one in whole.experiments] == [tool, "ab"]
-        assert [one.split(":")[0] for one in left_out] == (
-            ["response times at an equal rate"] if tool == "httperf" else [])
-    whole, [said] = session.without_tools(settings, ("oha", "httperf").__contains__)
-    assert [one.name for one in whole.experiments] == ["answer"] and "cargo install oha" in said
+        rate.check(lambda _: (200, {"content-type": "text/plain"}, b"43"))
+
+
+@pytest.mark.parametrize("lacking, asked, tool", [
+    ((), "", "oha"), (("h2load-rate",), "", "oha"), (("oha",), "", "h2load-rate"),
+    ((), "h2load-rate", "h2load-rate"), (equal.TOOLS, "", "")])
+def test_h2load_keeps_the_rate_where_oha_is_not_installed(lacking, asked, tool):
+    """But not that of 01 on kept connections, which a sentence says; and nothing does without
+    both."""
+    settings = config.parse([], {"EXPERIMENT": "answer,hello", "TOOL": asked})
+    whole, left_out = session.without_tools(settings, lacking.__contains__)
+    rates = {one.name: one for one in whole.experiments if one.of}
+    assert set(rates) == ({"answer-rate", "hello-rate"} if tool else set())
+    assert all(session.cells.tool_for(one, asked, one.variants[0]) == tool
+               for one in rates.values())
+    [*said] = [one for one in left_out if "cargo install oha" in one]
+    assert len(said) == (2 if not tool else tool == "h2load-rate")
+    if tool:
+        kept = {one.server.name for stage in plan.make(whole, MACHINE, True)
+                if stage.experiment.name == "answer-rate"
+                for one in stage.cells if one.variant.keep_alive}
+        assert ("iterative" in kept) == (tool == "oha") and "forking" in kept
+
+
+def test_the_equal_rate_of_hello_has_idle_connections():
+    """With the 100 that ask 10,000 are open, for the two loops only. What a process may open
+    limits them; the rate does not."""
+    rate = KNOWN["hello-rate"]
+    assert rate.idle + equal.ASK == KNOWN["hello"].reference == 10000
+    assert [one.name for one in servers.ARCHITECTURES if rate.applies(one, rate.variants[0])] == [
+        "poll", "epoll"]
+    assert "idle" in rate.title and rate.lasts(4000, 1.0) > 1.0
+    few = dataclasses.replace(MACHINE, descriptors=9000)
+    epoll = servers.named("epoll")
+    assert "descriptors" in rate.obstacle(epoll, 4000, few)
+    assert not rate.obstacle(epoll, 4000, MACHINE)
+    assert not KNOWN["answer-rate"].obstacle(epoll, 40000, few)
 
 
 def test_the_guestbook_is_a_curve():
@@ -160,7 +189,7 @@ def test_the_guestbook_is_a_curve():
     ({}, 5), ({"FULL": "1"}, 0), ({"CONCURRENCY": "500"}, 0), ({"SERVERS": "06,07"}, 0)])
 def test_hello_leaves_the_blocking_five_to_full(environment, left):
     """They never reach 10,000 connections; one sentence says so, and they can be asked for."""
-    [stage] = planned(EXPERIMENT="hello", **environment)
+    stage = planned(EXPERIMENT="hello", **environment)[-1]
     said = plan.left_to_full_in_words([stage])
     assert len(stage.left_out) == left and len(said) == bool(left)
     assert all("FULL=1" in one for one in said)

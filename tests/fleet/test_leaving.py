@@ -67,7 +67,7 @@ def test_nothing_is_left(what, how, fleet, tmp_path):
     words, pattern = COMMANDS[what]
     words = [*words, f"INVENTORY={fleet.inventory}", f"OUT={tmp_path}"]
     with at_work(words, pattern) as (terminal, left):
-        busy = (r"(\S*/)?(oha|httperf) " if what == "measure"
+        busy = (r"(\S*/)?(oha|h2load) " if what == "measure"
                 else r"/bin/sh -c .*python3|/usr/bin/python3 ")
         end = time.monotonic() + PATIENCE
         while not any(re.match(busy, line) for _, line in running(fleet)):

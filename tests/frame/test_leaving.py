@@ -24,7 +24,7 @@ COMMANDS = {
     "run-balanced": (["run-balanced", "N=2", "PORT=PORT"], r"\S*haproxy .*-f"),
     "watch-03": (["watch-03", "ARGS=--workers 4"], r"\S*/preforking .*--root"),
     "compare": (["compare", "EXPERIMENT=answer", "SERVERS=02,07", "OUT=DIR"],
-                r"(\S*/)?(oha|httperf) "),
+                r"(\S*/)?(oha|h2load) "),
     "study": (["study", "NAME=floors", "SERVERS=07", "OUT=DIR"], r"(\S*/)?(wrk|ab) "),
     "grade": (["grade", "LAB=03", "SUBMISSION=03_preforking"], "/program/preforking"),
     "break-check": (["break-check", "NAME=whole_seconds", "DIR=DIR"], r"/\S*/iterative --"),

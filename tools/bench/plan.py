@@ -14,7 +14,7 @@ from tools.stats.stats import LOOKS
 
 QUICK_SECONDS = 300         # after which a quick run adds no rounds
 CURVE_ROUNDS = 3            # of the points of a curve that is only drawn
-QUICK_CELL = 0.45           # seconds of load for a quick cell: the planned rounds fit
+QUICK_CELL = 0.44           # seconds of load for a quick cell: the planned rounds fit
 CALLS_SECONDS = 0.2         # load while system calls are counted
 AROUND = 0.2                # to start, check, meter and end a server, as measured on two cores
 AROUND_CALLS = 0.45         # the same with strace

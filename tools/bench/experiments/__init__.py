@@ -99,10 +99,15 @@ class Experiment:
             "series": {system: dict(zip(old["x"], rates))
                        for system, rates in old.get("series", {}).items()}})
 
-    def equipped(self, lacking):
+    def equipped(self, lacking, asked):     # pylint: disable=unused-argument
         """Return the experiment for a machine where the load tools are missing for which lacking()
-        is true."""
+        is true, with the tool that was `asked` for, if it knows that."""
         return self
+
+    def left_out(self, some):
+        """Return a list of sentences: which of the servers `some` it leaves out for want of a load
+        tool, and why."""
+        return []
 
     def path_of(self, variant):
         """Return the path that the clients of `variant` ask for."""

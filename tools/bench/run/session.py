@@ -36,16 +36,14 @@ def without_tools(settings, lacking):
     """Return (the settings without those experiments whose load tool is
     `lacking`, [what was left out and why])."""
     whole, left_out = [], []
-    for one in (one.equipped(lacking) for one in settings.experiments):
+    for one in (one.equipped(lacking, settings.tool) for one in settings.experiments):
         tools = [cells.tool_for(one, settings.tool, variant) for variant in one.variants]
         missing = next(filter(lacking, tools), None)
         if missing:
             left_out.append(f"{one.name}: {missing} is not installed: {load.TOOLS[missing].remedy}")
             continue
         whole.append(one)
-        if one.of and lacking("oha"):       # httperf has no percentiles
-            left_out.append("response times at an equal rate: oha is not installed: "
-                            + load.TOOLS["oha"].remedy)
+        left_out += one.left_out(settings.servers)
     return dataclasses.replace(settings, experiments=tuple(whole)), list(dict.fromkeys(left_out))
 
 
