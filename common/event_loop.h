@@ -41,7 +41,9 @@ struct client {
  * of arrival is in order of deadline too: setting a deadline appends,
  * checking looks at the head, however many clients there are. */
 struct event_loop {
-    struct worker base;     /* what a worker of any server has */
+    struct worker base;     /* what a worker of any server has; this struct is
+                               in turn the `base` of the struct loop of 06
+                               and 07 */
     struct redis_async redis;
     int listener;           /* -1 when the server stops: poll(2) would report
                                at every call that it has been shut down */
@@ -87,7 +89,8 @@ bool event_loop_may_accept(const struct event_loop *loop);
  * afterwards. */
 void event_loop_ready(struct event_loop *loop, void *source, uint32_t events);
 
-/* Serves a client, as event_loop_ready() does; it may be gone afterwards. */
+/* Serves a client, as event_loop_ready() does, then sets its deadline and
+ * watches it; it may be gone afterwards. */
 void event_loop_serve(struct event_loop *loop, struct client *client);
 
 /* Accepts clients that are waiting, and watches them. None is read before

@@ -75,7 +75,8 @@ enum http_phase {
  * As long as bytes of an answer are left to send, the phase is ANSWER, and
  * where READ or FIN stands the connection wants WRITE. */
 enum http_conn_state {
-    HTTP_CONN_IDLE,    /* between requests: nothing of the next has arrived */
+    HTTP_CONN_IDLE,    /* nothing of the next request has arrived; the last
+                          answer may still be on its way out */
     HTTP_CONN_HEAD,    /* part of a request's head has been read */
     HTTP_CONN_BODY,    /* the head is complete, the body is not */
     HTTP_CONN_ANSWER,  /* the request is complete, or refused */

@@ -91,6 +91,7 @@ void page_show(struct http_exchange *x, int status,
         x->fault = "shows a template that it does not name";
         return;
     }
+    /* Sets `template`; site_open() has put those of all pages there. */
     HASH_FIND_STR(x->context->site->templates, x->page->template, template);
     buffer_reset(&x->content, HTTP_KEEP_BUFFER);
     if (!template_render(&x->content, template->text, values, n))
@@ -144,7 +145,8 @@ static const char *find_fault(const struct http_exchange *x)
     return NULL;
 }
 
-/* A function of the page has returned: it should have answered or asked. */
+/* A function of the page has returned: it should have answered or asked,
+ * unless a reply is still due. */
 static void check_page(struct http_exchange *x)
 {
     x->fault = find_fault(x);

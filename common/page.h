@@ -7,9 +7,10 @@
  *
  * A page never waits. Its function for the request either answers
  * (http_response.h) or asks Redis and returns. Each command names the
- * function to call with its reply. That function answers, or asks again. So
- * the same page serves a worker that blocks until the reply arrives, and a
- * loop that serves others until then.
+ * function to call with its reply. That function answers, asks again, or
+ * leaves the answer to a command that it has asked before. So the same page
+ * serves a worker that blocks until the reply arrives, and a loop that serves
+ * others until then.
  */
 #pragma once
 

@@ -108,7 +108,8 @@ bool redis_async_queue(struct redis_async *redis,
     const bool is_new = redis->context == NULL;
     if (is_new && !start_connecting(redis))
         return false;
-    /* This copies the words into hiredis' output buffer, and sends nothing. */
+    /* This copies the words into hiredis' output buffer. redis_async_flush()
+     * sends them, or once a new connection stands redis_async_ready(). */
     if (redisAsyncCommandArgv(redis->context, replied, client, command->argc,
                               (const char **)(uintptr_t)command->argv,
                               NULL) != REDIS_OK) {

@@ -2,7 +2,8 @@
  * redis_async - one pipelined connection to Redis for a whole event loop.
  *
  * The commands of all clients share a connection, and replies arrive in the
- * order of the commands, so they need no tags. Everything queued during one
+ * order of the commands, so they need no tags. (Those of one page follow each
+ * other without waiting only with --pipeline.) Everything queued during one
  * iteration of the loop leaves in one write at its end: the busier the
  * loop, the fewer system calls a page. The first command also starts the
  * connection, and leaves when the kernel reports that it stands.
@@ -27,8 +28,8 @@ struct redis_async {
     /* Tells the loop what to watch fd for, level-triggered. 0: nothing any
      * longer, because fd is about to be closed. */
     void (*watch)(void *loop, int fd, short events);
-    /* Delivers a reply to a client, or NULL when there will be none. The
-     * reply stays hiredis'. */
+    /* Delivers a reply to a client, or NULL when there will be none: the
+     * loop's client_replied(). The reply stays hiredis'. */
     void (*on_reply)(void *loop, void *client, const redisReply *reply);
 
     redisAsyncContext *context; /* NULL: no connection */

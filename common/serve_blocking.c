@@ -209,7 +209,8 @@ static void ask_redis(struct client *client)
         !redis_begin(client->redis, client->worker->http.clock.now_ms) &&
         http_context_relieve(&client->worker->http, errno))
         redis_begin(client->redis, client->worker->http.clock.now_ms);
-    /* Queue what the page asks now, mostly one command. redis_receive()
+    /* Queue the page's next command, with --pipeline all of them: else the
+     * page holds the others back until the reply is there. redis_receive()
      * sends it and blocks until the reply arrives. */
     for (; (command = http_conn_next_command(&client->conn)) != NULL; due++)
         redis_queue(client->redis, command);
@@ -232,7 +233,7 @@ static void write_response(struct client *client)
     int error = error_of(n);
     worker_update(client->worker);
     if (error == EAGAIN || error == EINTR)
-        return; /* SO_SNDTIMEO, or a signal */
+        return; /* SO_SNDTIMEO, which net.c sets, or a signal */
     if (error != 0) { /* EPIPE, ECONNRESET, or EIO: a file that was cut */
         http_conn_finish(&client->conn);
         return;
