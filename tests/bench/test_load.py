@@ -3,6 +3,7 @@
 import http.server
 import itertools
 import os
+import re
 import socket
 import threading
 import time
@@ -20,7 +21,7 @@ OUTPUTS = tomllib.loads(Path(__file__).with_name("outputs.toml").read_text())
 CORES = os.sched_getaffinity(0)
 OPEN = {"connections": 50, "calls": 10, "rate": 100}
 TEN = {**OPEN, "connections": 10}
-FAST = {**TEN, "rate": 20}
+FAST = {**TEN, "rate": 20, "kept": 10}
 
 
 def parsed(name, tmp_path, **job):
@@ -47,7 +48,7 @@ def parsed(name, tmp_path, **job):
     ("oha_hung", TEN, 0, 40, 40, 60, ""), ("h2load_good", {}, 73699, 0, 0, 0, ""),
     ("h2load_refused", {}, 0, 0, 0, 20, ""), ("h2load-rate_good", FAST, 100, 0, 0, 0, ""),
     ("h2load-rate_mixed", FAST, 75, 25, 0, 0, ""),
-    ("h2load-rate_hung", FAST, 20, 10, 10, 70, "80 % below"),
+    ("h2load-rate_hung", FAST, 20, 10, 10, 70, ""),
     ("h2load-rate_refused", FAST, 0, 0, 0, 100, "")])
 def test_each_request_is_counted_once(
         name, job, good, failed, timeouts, unfinished, note, tmp_path):
@@ -108,13 +109,33 @@ def test_h2load_says_when_the_server_closes_what_is_to_be_kept(tmp_path):
 
 
 @pytest.mark.parametrize("rate, many, period", [
-    (4000, 4, 1), (12000, 12, 1), (1500, 3, 2), (500, 1, 2), (20, 1, 50), (0.5, 1, 2000)])
+    (4000, 4, 1), (12000, 12, 1), (1500, 3, 2), (500, 1, 2), (20, 1, 50), (0.5, 1, 1991)])
 def test_h2load_has_ticks_of_milliseconds(rate, many, period):
+    """The shortest period whose rate is within half a per cent."""
     assert h2load.ticks(rate) == (many, period)
+    for any_rate in (7.3, 60, 70, 333, 1030, 4050, 5050, 4000 / 7):
+        many, period = h2load.ticks(any_rate)
+        assert 1000 * many / period == pytest.approx(any_rate, rel=0.005) and period <= 200
+
+
+@pytest.mark.parametrize("job, clients, opening, more", [
+    ({"calls": 10, "rate": 400}, 100, (4, 1), ["--rps", "40"]),
+    # More would open in a tick than there are.
+    ({"calls": 10, "rate": 30_000}, 100, (100, 1), ["--rps", "3000"]),
+    ({"calls": 10, "rate": 5}, 50, (1, 20), ["--rps", "1"]),
+    ({"calls": 1, "rate": 4000, "keep_alive": False}, 2000, (4, 1), ["-H", "Connection: close"])])
+def test_h2load_gets_a_rate(job, clients, opening, more):
+    """Kept connections open one after the other, within the time in which all ask once."""
+    job = load.Job("http://127.0.0.1:80/", connections=2000 // job["calls"], **job)
+    argv = load.TOOLS["h2load-rate"].command(job, "")
+    said = dict(zip(argv, argv[1:]))
+    assert (said["-n"], said["-c"], said["-r"], said["--rate-period"]) == (
+        "2000", str(clients), str(opening[0]), f"{opening[1]}ms")
+    assert argv[-3:-1] == more
 
 
 @pytest.mark.parametrize("changed, lag", [
-    ({}, 0), ({99: 5.0}, 0), ({at: 3.0 for at in range(10, 30)}, 0),
+    ({}, 0), ({99: 15.0}, 0), ({at: 3.0 for at in range(10, 30)}, 0),
     ({at: 0.12 * at for at in range(100)}, 1.9)])
 def test_what_counts_as_behind(changed, lag):
     """Of 100 requests, one each 0.1 s: not the last one alone, nor a stall that is made up for;
@@ -123,18 +144,32 @@ def test_what_counts_as_behind(changed, lag):
     assert h2load.behind(sent, 10.0) == pytest.approx(lag, abs=0.1)
 
 
-@pytest.mark.parametrize("times, found", [
-    ([1, 1, 2], [1, 1, 2]),
-    # 35 ms: of the same connection, three requests were due meanwhile.
-    ([1, 1, 1, 2, 35], [2, 5, 15, 25, 35]), ([], [])])
-def test_what_a_slow_answer_delays_counts_from_when_it_was_due(times, found):
-    assert h2load.from_due(times, 10) == found
+@pytest.mark.parametrize("answers, end, found", [
+    ([(0, 1), (10, 1), (20, 2)], 99, [1, 1, 2]),
+    # The second took 35 ms: three more requests of its connection were due by then.
+    ([(0, 1), (10, 35), (45, 1), (45.5, 1), (46, 2)], 99, [2, 5, 15, 25, 35]),
+    # Only one more was due.
+    ([(0, 1), (10, 35), (45, 1), (46, 2)], 20, [1, 2, 25, 35]),
+    # A stall is no answer that was not given, however short the run.
+    ([(0, 35), (1, 35), (35, 1)], 99, [25, 35, 35]), ([(0, 10), (10, 10)], 99, [10, 10])])
+def test_what_a_slow_answer_delays_counts_from_when_it_was_due(answers, end, found):
+    """A request of a connection is due every 10 ms."""
+    assert h2load.from_due(answers, 10, end) == found
 
 
-def test_h2load_keeps_the_time_of_each_answer(tmp_path):
-    """Which a fleet needs, to merge those of several hosts."""
-    found = parsed("h2load-rate_good", tmp_path, **FAST, keep_times=True)
-    assert found.times.total() == 100 and max(found.times) == round(1e3 * found.max)
+def test_h2load_counts_from_when_a_request_was_due(tmp_path):
+    """In the log of a run with ten connections, one answer takes three times their turn."""
+    log = OUTPUTS["h2load-rate_good.log"].splitlines()
+    changed = log[:30] + [re.sub(r"\d+$", "160000", log[30])] + log[31:]
+    (tmp_path / "requests").write_text("\n".join(changed))
+    found = load.TOOLS["h2load-rate"].read(OUTPUTS["h2load-rate_good"], load.Job(
+        "", **FAST, keep_times=True), str(tmp_path))
+    assert found.times.total() == found.good == 100
+    assert sorted(found.times)[-4:] == [10000, 60000, 110000, 160000] and found.max == 160
+    (tmp_path / "requests").write_text("12 200 1\n13 2")
+    with pytest.raises(load.LoadError, match="no log from h2load"):
+        load.TOOLS["h2load-rate"].read(
+            OUTPUTS["h2load-rate_good"], load.Job("", **FAST), str(tmp_path))
 
 
 def test_h2load_writes_a_unit_behind_each_number(tmp_path):
@@ -195,7 +230,6 @@ def test_an_open_loop_shows_a_stall(tool, monkeypatch):
     """At its 20th request, the server stops for a second. 150 of the 600 requests are due
     until it goes on: the first of them waits a second. Only five connections are open: the
     others wait in the tool, and that counts too."""
-    monkeypatch.setattr(load.TOOLS[tool], "at_a_time", 5)
     numbers, one_at_a_time = iter(()), threading.Lock()
 
     class Answer(http.server.BaseHTTPRequestHandler):
@@ -219,7 +253,7 @@ def test_an_open_loop_shows_a_stall(tool, monkeypatch):
             numbers = itertools.count(1)
             found = load.run(tool, load.Job(
                 f"http://127.0.0.1:{server.server_address[1]}/", connections=60, calls=10,
-                rate=15.0, seconds=4.0), CORES)
+                rate=15.0, seconds=4.0, kept=5), CORES)
             assert (found.good, found.failed_percent) == (600, 0)
             assert 850 < found.p99 <= found.max and found.max > 900
             return found.p50 < 300 and found.lag_percent < 2
@@ -230,13 +264,21 @@ def test_an_open_loop_shows_a_stall(tool, monkeypatch):
 
 @pytest.mark.skipif(bool(servers.named("epoll").problem()), reason="needs `make all`")
 def test_idle_connections_are_open_while_the_load_runs(tmp_path):
-    """The server has accepted all of them before the load begins, and has none afterwards."""
-    with servers.running(servers.named("epoll"), servers.Start(frozenset(CORES)),
-                         str(tmp_path / "log")) as live:
+    """The server has accepted all of them before the load begins (the last one has its descriptor a
+    little later), and has none afterwards. If it closes some, nothing was measured."""
+    def running(*extra):
+        return servers.running(servers.named("epoll"), servers.Start(
+            frozenset(CORES), extra=extra), str(tmp_path / "log"))
+
+    with running() as live:
         before = procfs.open_descriptors(live.pid)
         with idle.held(live.port, 50):
-            wait_until(lambda: procfs.open_descriptors(live.pid) >= before + 50)
+            assert procfs.open_descriptors(live.pid) >= before + 49
         wait_until(lambda: procfs.open_descriptors(live.pid) == before)
+    with running("--request-timeout", "1") as live:
+        with pytest.raises(load.LoadError, match="the server closed 50 of 50 idle connections"):
+            with idle.held(live.port, 50):
+                wait_until(lambda: procfs.open_descriptors(live.pid) <= before)
 
 
 def test_idle_connections_that_cannot_be_opened_are_no_load(monkeypatch):

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 from tests.bench.made_up import MACHINE
 
-from tools.bench import config, experiments, plan
+from tools.bench import config, experiments, peers, plan
 from tools.bench.experiments import equal
+from tools.bench.load.base import KEPT
 from tools.bench.run import session
 from tools.kit import servers
 from tools.stats.stats import LOOKS
@@ -80,7 +81,7 @@ def test_what_a_fleet_cannot_do(command, words, environment):
 
 def test_a_quick_run_fits_five_minutes():
     """Of all five experiments and all seven servers, with time left for what is open. What is
-    compared has six rounds, as fewer could settle nothing, and one rate for all seven."""
+    compared has six rounds, as fewer could settle nothing, and one rate for all servers."""
     stages = planned()
     assert list(dict.fromkeys(
         (s.experiment.of or s.experiment).name for s in stages)) == list(experiments.ORDER)
@@ -107,7 +108,9 @@ def test_each_experiment_is_compared_at_an_equal_rate():
             equal, curve = stages[f"{name}-rate"], stages.get(name)
             assert (equal.experiment.baseline, equal.experiment.leads) == ("epoll", "cpu_us")
             assert {cell.x for cell in equal.cells} == {KNOWN[name].equal_rate}
-            assert equal.experiment.open_loop and equal.calls and not (curve and curve.calls)
+            assert equal.experiment.open_loop and equal.calls
+            assert not (curve and {server.name for server, _ in curve.calls}
+                        & {server.name for server, _ in equal.calls})
             assert not environment or curve.cells
 
 
@@ -117,8 +120,8 @@ def test_a_curve_is_compared_where_nothing_else_is():
     _, curve = planned(EXPERIMENT="guestbook", REPEAT="6")
     assert not curve.drawn and curve.planned == 6
     settings = config.parse([], {"EXPERIMENT": "guestbook"})
-    [alone] = plan.make(session.without_tools(
-        settings, equal.TOOLS.__contains__)[0], MACHINE, True)
+    [alone] = plan.make(session.equipped(
+        settings, equal.RATE_TOOLS.__contains__)[0], MACHINE, True)
     assert not alone.drawn and alone.calls and alone.planned == 6
 
 
@@ -138,34 +141,56 @@ def test_an_equal_rate_asks_as_its_experiment_does():
 
 @pytest.mark.parametrize("lacking, asked, tool", [
     ((), "", "oha"), (("h2load-rate",), "", "oha"), (("oha",), "", "h2load-rate"),
-    ((), "h2load-rate", "h2load-rate"), (equal.TOOLS, "", "")])
+    ((), "h2load-rate", "h2load-rate"), (equal.RATE_TOOLS, "", "")])
 def test_h2load_keeps_the_rate_where_oha_is_not_installed(lacking, asked, tool):
     """But not that of 01 on kept connections, which a sentence says; and nothing does without
-    both."""
+    both, which the packaged one would."""
     settings = config.parse([], {"EXPERIMENT": "answer,hello", "TOOL": asked})
-    whole, left_out = session.without_tools(settings, lacking.__contains__)
+    whole, left_out = session.equipped(settings, lacking.__contains__)
     rates = {one.name: one for one in whole.experiments if one.of}
     assert set(rates) == ({"answer-rate", "hello-rate"} if tool else set())
     assert all(session.cells.tool_for(one, asked, one.variants[0]) == tool
                for one in rates.values())
-    [*said] = [one for one in left_out if "cargo install oha" in one]
-    assert len(said) == (2 if not tool else tool == "h2load-rate")
+    assert sum("iterative on kept" in one for one in left_out) == (tool == "h2load-rate")
+    assert sum("scripts/deps.sh load" in one for one in left_out) == (0 if tool else 2)
     if tool:
         kept = {one.server.name for stage in plan.make(whole, MACHINE, True)
                 if stage.experiment.name == "answer-rate"
                 for one in stage.cells if one.variant.keep_alive}
         assert ("iterative" in kept) == (tool == "oha") and "forking" in kept
+    with_points = config.parse([], {"TOOL": "h2load-rate", "CONCURRENCY": "50"})
+    assert not session.equipped(with_points, ().__contains__)[1]
+
+
+@pytest.mark.parametrize("environment, where", [
+    ({"FULL": "1", "EXPERIMENT": "hello"}, "hello"), ({"EXPERIMENT": "echo"}, "echo")])
+def test_what_has_no_equal_rate_keeps_its_own(environment, where):
+    """01 takes no part in hello's rate, and without oha in none with kept connections. Its system
+    calls are counted all the same; and where there is nothing else, its costs are compared."""
+    def stages(**more):
+        settings = config.parse([], {"SEED": "1", **environment, **more})
+        return {one.experiment.name: one for one in plan.make(
+            session.equipped(settings, ("oha",).__contains__)[0], MACHINE, True)}
+
+    counted = {name: {server.name for server, _ in stage.calls} for name, stage in stages().items()}
+    assert "iterative" in counted[where] and "epoll" in counted[f"{where}-rate"] - counted[where]
+    alone = stages(SERVERS="iterative")
+    assert list(alone) == [where] and not alone[where].drawn
 
 
 def test_the_equal_rate_of_hello_has_idle_connections():
-    """With the 100 that ask 10,000 are open, for the two loops only. What a process may open
+    """With the 100 that ask 10,000 are open, for what has room for them. What a process may open
     limits them; the rate does not."""
     rate = KNOWN["hello-rate"]
-    assert rate.idle + equal.ASK == KNOWN["hello"].reference == 10000
+    assert rate.idle + KEPT == KNOWN["hello"].reference == 10000
     assert [one.name for one in servers.ARCHITECTURES if rate.applies(one, rate.variants[0])] == [
         "poll", "epoll"]
     assert "idle" in rate.title and rate.lasts(4000, 1.0) > 1.0
-    few = dataclasses.replace(MACHINE, descriptors=9000)
+    assert not rate.applies(peers.Peer("poco"), rate.variants[0])
+    assert rate.applies(peers.Peer("go"), rate.variants[0])
+    [said] = rate.left_out([*servers.ARCHITECTURES, peers.Peer("civetweb")])
+    assert "iterative" in said and "civetweb" in said and "epoll" not in said
+    few = dataclasses.replace(MACHINE, descriptors=13000, load_hosts=2)
     epoll = servers.named("epoll")
     assert "descriptors" in rate.obstacle(epoll, 4000, few)
     assert not rate.obstacle(epoll, 4000, MACHINE)

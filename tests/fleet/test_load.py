@@ -68,10 +68,11 @@ def test_counts_are_added_and_time_is_from_the_first_to_the_last():
 
 @pytest.mark.parametrize("connections, tools", [(20, 3), (2, 5), (100_000, 6)])
 def test_a_load_is_shared_without_rest(connections, tools):
-    whole = load.Job("http://x:1/", connections=connections, requests=20_000, rate=900.0)
+    whole = load.Job("http://x:1/", connections=connections, requests=20_000, rate=900.0,
+                     kept=100)
     parts = share(whole, tools)
     assert len(parts) == min(connections, tools)
-    for key in ("connections", "requests"):
+    for key in ("connections", "requests", "kept"):
         found = [getattr(part, key) for part in parts]
         assert sum(found) == getattr(whole, key) and max(found) - min(found) <= 1
     assert math.isclose(sum(part.rate for part in parts), whole.rate)

@@ -13,7 +13,7 @@ import sys
 from tools.bench import config, plan
 from tools.bench.machine import facts
 from tools.bench.meter import yardstick
-from tools.bench.run.session import Here, build_peers, environment, measure, without_tools
+from tools.bench.run.session import Here, build_peers, environment, equipped, measure
 from tools.fleet import measure as fleet
 from tools.kit import process, progress, redis, strace, venv
 from tools.report import answer, join, live, report, table
@@ -67,7 +67,7 @@ def how_to_get_more(settings, machine):
 def compare(settings):
     """Measure and tell what `settings` say; return the exit status. Raises RedisError and
     OSError, and KeyboardInterrupt before and after measuring."""
-    no_venv = venv.restart_inside()     # the first time, all begins again in build/venv
+    no_venv = venv.restart_inside()     # outside build/venv, begins again there; else returns
     where = fleet.Fleet(settings.fleet) if settings.fleet else Here()
     with where:
         source = facts.commit()
@@ -75,7 +75,7 @@ def compare(settings):
         machine = where.layout(settings)
         no_strace = where.call(strace.missing)
         no_yardstick = yardstick.build()
-        settings, toolless = without_tools(settings, where.lacking)
+        settings, toolless = equipped(settings, where.lacking)
         left_out += toolless + [f"{what}: {why}" for what, why in (
             ("report.html and its charts", no_venv),
             ("system calls a request", no_strace),

@@ -135,7 +135,7 @@ OPTIONS = (
      "with the server's)"),
     ("TOOL", lambda text: "".join(among(TOOLS, words(text))[:1]),
      "another load tool where an experiment has two: wrk (guestbook, answer), ab (hello), "
-     "oha (echo); oha or h2load-rate for the equal rates"),
+     "oha (echo); oha, or h2load-rate (h2load), for the equal rates"),
     ("OUT", lambda text: text or os.path.join(TOP, "results"),
      "folder for the results (default: results)"),
     ("SEED", lambda text: number(1, MOST)(text) or int.from_bytes(os.urandom(3), "big") + 1,

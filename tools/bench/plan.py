@@ -101,27 +101,31 @@ class Stage:
 def make(settings, machine, count_calls):
     """Return the Stages for `settings` on `machine`. REPEAT or the experiment says how many
     rounds there are; with SECONDS alone, six. Otherwise they go on until all comparisons
-    are settled, in a quick run while there is time. An experiment with an equal rate has its system
-    calls counted at that stage; without REPEAT, SECONDS and FULL, its own load is only drawn."""
-    stages = []
-    have_rate = {one.of for one in settings.experiments if one.of and not settings.points}
+    are settled, in a quick run while there is time. What is measured at an equal rate has its
+    system calls counted at that stage; without REPEAT, SECONDS and FULL, the experiment's own load
+    is only drawn then."""
+    # at_rate: the (experiment, name of variant, server) that have an equal rate, which comes before
+    # its experiment (all_experiments()).
+    stages, at_rate = [], set()
     for experiment in settings.experiments:
         rounds = settings.repeat or experiment.rounds or (
             LOOKS[0] if settings.seconds and not settings.full else None)
         seconds = settings.seconds or (experiment.seconds_full if settings.full else QUICK_CELL)
         later = left_to_full(experiment, settings)
-        drawn = experiment in have_rate and rounds is None and not settings.full
         cells = [Cell(experiment, server, variant, x,
                       impossible=experiment.obstacle(server, x, machine))
                  for variant in experiment.variants if settings.fleet or not variant.fleet
                  for server in settings.servers
                  if experiment.applies(server, variant) and server.name not in later
                  for x in points_of(experiment, variant, settings)]
+        done = {(experiment, cell.variant.name, cell.server) for cell in cells} & at_rate
+        drawn = bool(done) and rounds is None and not settings.full
         calls = dict.fromkeys(
             (cell.server, cell.variant) for cell in cells
             if count_calls and experiment.counts_calls and not cell.impossible
-            and experiment not in have_rate
+            and (experiment, cell.variant.name, cell.server) not in at_rate
             and not cell.variant.many_workers and not cell.variant.pause)
+        at_rate |= {(experiment.of, cell.variant.name, cell.server) for cell in cells}
         if cells or later:
             stages.append(Stage(experiment, cells, rounds, seconds, list(calls), later, drawn))
     return stages

@@ -25,16 +25,18 @@ HEAD_START = 0.02       # seconds for a command to reach all hosts
 # --------------------------------------------------------------- pure functions
 
 def share(job, many):
-    """Return the load.Job of each of `many` generators: connections, requests and rate in
-    parts as equal as they can be. There are no more jobs than connections."""
+    """Return the load.Job of each of `many` generators: connections, requests, rate and those that
+    take turns in parts as equal as they can be. There are no more jobs than connections."""
     many = min(many, job.connections)
 
     def parts(number):
         return [number // many + (place < number % many) for place in range(many)]
     requests = parts(job.requests) if job.requests else [None] * many
     return [replace(job, connections=mine, requests=count, keep_times=True,
+                    kept=max(1, turns),
                     rate=job.rate and job.rate * mine / job.connections)
-            for mine, count in zip(parts(job.connections), requests)]
+            for mine, count, turns in zip(
+                parts(job.connections), requests, parts(job.kept))]
 
 
 def percentile(times, percent):

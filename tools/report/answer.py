@@ -107,7 +107,8 @@ def rows(experiment, variant, shown):
     """Return the lines of figures: CPU microseconds a request (the middle of all rounds after
     steadied(), so no figure of samples.csv: see stats.summary.point()), "?" after one whose
     comparison with the baseline is open; below it, of an open loop, the milliseconds within which
-    99 % of the answers came. LOST instead of a figure that stands on a lost run."""
+    99 % of the answers came. LOST instead of a figure that stands on a lost run, "-" for a server
+    that takes no part."""
     x = reference_x(experiment, variant)
     there = points_at(experiment, variant, x)
     undecided = {one["server"] for one in experiment["comparisons"]
@@ -116,12 +117,13 @@ def rows(experiment, variant, shown):
     lost = {one["server"] for one in experiment["curves"] if one["variant"] == variant
             for point in one["points"] if point["x"] == x and point["lost"]}
     lost = dict.fromkeys(lost, LOST)
+    none = dict.fromkeys(shown, "-")
     costs = {name: number(point["values"].get("cpu_us")) + ("?" if name in undecided else "")
              for name, point in there.items()}
     times = {name: number(point["values"].get("p99_ms")) for name, point in there.items()}
-    made = [fitted("  CPU us", {**costs, **lost}, shown)]
+    made = [fitted("  CPU us", {**none, **costs, **lost}, shown)]
     if any(point["values"].get("p99_ms") for point in there.values()) and experiment["open_loop"]:
-        made.append(fitted("  99 % ms", {**times, **lost}, shown))
+        made.append(fitted("  99 % ms", {**none, **times, **lost}, shown))
     return made
 
 

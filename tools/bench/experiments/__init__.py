@@ -25,7 +25,7 @@ ORDER = ("guestbook", "answer", "hello", "redirect", "echo")    # the published 
 # load tool's thread does nothing else, and it looks as if the server lost its clients.
 PORTS = 32_000      # clients of a load host at most (kit/netns.py sets the range of ports)
 SPARE = 100         # descriptors of a process that are no connections
-OPENED_A_SECOND = 20_000    # connections by wrk, before its first request
+OPENED_A_SECOND = 20_000    # connections by wrk, before its first request, or by load/idle.py
 
 
 class WrongAnswer(Exception):
@@ -82,9 +82,9 @@ class Experiment:
     counts_calls = True         # whether system calls are counted
     seconds_full = 3.0          # of load for a cell, with FULL=1
     reference = 100             # the x of the cost table
-    calls_at = 20               # clients when system calls are counted
+    calls_at = 20               # x when system calls are counted
     weight = 1.0                # its cells last this many times as long
-    equal_rate = 0              # requests a second that all seven can answer; 0: none
+    equal_rate = 0              # requests a second that all servers can answer; 0: none
     of = None                   # the experiment whose requests these are, and under whose load
                                 # their system calls are counted (equal.py)
     published = None

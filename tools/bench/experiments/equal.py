@@ -12,64 +12,69 @@ import dataclasses
 
 from tools.bench import load
 from tools.bench.experiments import OPENED_A_SECOND, Experiment
-from tools.bench.experiments.five import CALLS
+from tools.bench.experiments.five import CALLS, LOOP_TAKES
 from tools.bench.load import idle
-from tools.kit.servers import LOOP, SEQUENTIAL
+from tools.bench.load.base import KEPT
 
-TOOLS = ("oha", "h2load-rate")      # h2load is packaged more often
-ASK = 100                           # kept connections that ask, where others are idle
+RATE_TOOLS = ("oha", "h2load-rate")      # h2load is packaged more often
 
 
 class EqualRate(Experiment):
     """The same requests as those of the Experiment `of`, at one x: its equal rate. It has the keys
     of that one's TOML file, but not the methods of its class. Its rows are named NAME-rate. If `of`
-    holds connections open, all but ASK of them are idle."""
+    holds connections open, as many are open here, and all but KEPT are idle: for this, a
+    server takes part only if it has room for them."""
 
     def __init__(self, of):     # pylint: disable=super-init-not-called
-        rate, self.idle = of.equal_rate, of.reference - ASK if of.holds_connections else 0
+        rate = of.equal_rate
+        self.idle = max(0, of.reference - KEPT) if of.holds_connections else 0
         idle_ones = f", {self.idle:,} idle" if self.idle else ""
         vars(self).update(
             vars(of), of=of, name=f"{of.name}-rate", title=f"{of.title} at {rate:,}/s{idle_ones}",
             question="What does a request cost, and how long does it take, if all servers get "
             "the same load?", open_loop=True, holds_connections=False, reference=rate,
             x_title="requests/s demanded", x_short="requests/s demanded", unit="requests/s",
-            leads="cpu_us", tools=TOOLS, seconds_full=1.0, weight=0.75, equal_rate=0,
+            leads="cpu_us", tools=RATE_TOOLS, seconds_full=1.0, weight=0.75, equal_rate=0,
             published=None, variants=[
                 dataclasses.replace(one, tool="", quick=(rate,), full=(rate,))
                 for one in of.variants if not one.many_workers and not one.pause])
 
     def equipped(self, lacking, asked):
-        """Return a copy whose tool is the one `asked` for, or the first of TOOLS that the load's
-        host has."""
+        """Return a copy whose tool is the one `asked` for, or the first of RATE_TOOLS that the
+        load's host has."""
         mine = copy.copy(self)
-        there = [name for name in TOOLS if not lacking(name)] or TOOLS
-        mine.tools = [asked if asked in TOOLS else there[0]]
+        there = [name for name in RATE_TOOLS if not lacking(name)] or [RATE_TOOLS[-1]]
+        mine.tools = [asked if asked in RATE_TOOLS else there[0]]
         return mine
 
     def applies(self, server, variant):
-        """As elsewhere; but an idle connection holds a process or thread of 01 to 05, so these
-        would answer nobody else."""
-        ours = server.kind == "architecture"
-        return (super().applies(server, variant)
-                and not (ours and self.idle and server.model != LOOP)
+        """As elsewhere; but of 01 to 05, each idle connection holds a process or thread."""
+        return (super().applies(server, variant) and server.at_a_time > self.idle
                 and not (variant.keep_alive and self._lets_go(server)))
 
     def _lets_go(self, server):
         """Return whether the tool keeps no rate on kept connections, because this server closes
         them: 01 does when another client waits, and then h2load asks again without a pause."""
-        return (self.tools[0] == "h2load-rate" and server.kind == "architecture"
-                and server.model == SEQUENTIAL)
+        return self.tools[0] == "h2load-rate" and server.at_a_time == 1
 
     def left_out(self, some):
-        """01 on kept connections, where oha is missing."""
-        kept = not self.idle and any(one.keep_alive for one in self.variants)
-        return [f"{server.name} on kept connections at an equal rate: oha is not installed: "
-                + load.TOOLS["oha"].remedy for server in some if kept and self._lets_go(server)]
+        """01 on kept connections, and what has no room for the idle ones."""
+        full = [one.name for one in some if one.at_a_time <= self.idle]
+        if full:
+            return [f"{self.name} of {', '.join(full)}: an idle connection holds a process or "
+                    "thread there"]
+        kept = any(one.keep_alive for one in self.variants)
+        return [f"{one.name} on kept connections at an equal rate: it closes some, and h2load "
+                f"keeps no rate then. oha does: {load.TOOLS['oha'].remedy}"
+                for one in some if kept and self._lets_go(one)]
 
     def obstacle(self, server, x, machine):
-        """Return why the idle connections are beyond the machine's limits, "" if they are not. x is
-        a rate here."""
-        return super().obstacle(server, self.idle, machine)
+        """Return why the open connections are beyond the machine's limits, "" if they are not; x is
+        a rate here. The idle ones are all of one process."""
+        held = self.idle + KEPT if self.idle else 0
+        few = f"{held:,} connections need more descriptors than a process may have " \
+            f"({machine.descriptors:,})"
+        return few if held > LOOP_TAKES * machine.descriptors else ""
 
     def opening(self, x):
         """As elsewhere, of the idle connections."""

@@ -10,7 +10,7 @@ VISITS = rb"Visits so far:\D*(\d+)"
 REMARKS = re.compile(rb"Guest number 10.*Guest number 1\b.*" + VISITS, re.DOTALL)
 MANY, PAGES = 1000, 5000    # clients of guestbook, and requests of all of them
 PAGES_A_SECOND = 5000       # of the seven, on average
-CALLS = 10                  # of echo, on each connection
+CALLS = 10                  # requests on each connection of an open loop that keeps it
 # A loop takes three quarters of its descriptors (common/server.c), and the kernel does not
 # give all loops exactly the same number of connections.
 LOOP_TAKES = 0.7

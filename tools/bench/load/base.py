@@ -10,6 +10,7 @@ PATH = f"{os.environ['PATH']}:{Path(__file__).parents[3]}/build/tools/bin"
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 LAG = 1.0               # percent behind the demanded rate that get a note
 FASTEST = 25_000        # new connections a second that a tool makes, at most
+KEPT = 100              # connections of an open loop that keeps them
 
 
 class LoadError(Exception):
@@ -18,7 +19,8 @@ class LoadError(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """The load to make."""
+    """The load to make. On kept connections, oha and h2load-rate open `kept` of them, and share
+    asked and due among these: only httperf has `connections` with `calls` requests each."""
 
     url: str
     connections: int = 1        # at a time; in open loops: in all
@@ -29,11 +31,12 @@ class Job:
     keep_alive: bool = True
     threads: int = 1            # of the tool (wrk, oha)
     timeout: float = 5.0        # seconds a client waits (open loops)
+    kept: int = KEPT            # connections that take turns (oha, h2load-rate, if they are kept)
     opening: float = 0.0        # of `seconds`, those planned for opening all connections; if that
                                 # takes longer, so does the load (wrk, ab). 0: does not matter
     script: str = None          # a Lua file (wrk)
     pause: float = 0.0          # seconds between two requests of a client (wrk)
-    keep_times: bool = False    # of each answer, where the tool can (ab)
+    keep_times: bool = False    # of each answer, where the tool can (ab, h2load)
     other: str = ""             # the path of the other kind of request (arrivals)
     share: float = 0.0          # of the requests that are of that kind (arrivals)
     seed: int = 0               # of what is drawn by chance (arrivals)
@@ -43,6 +46,11 @@ class Job:
         """How many requests have to be answered: None in a closed loop that
         ends by time, where each client always has one under way."""
         return self.connections * self.calls if self.rate else self.requests
+
+    @property
+    def due(self):
+        """How many requests are due in a second of an open loop."""
+        return self.rate * self.calls
 
     @property
     def port(self):
@@ -142,7 +150,7 @@ class Tool:
         one: because sending took longer, or because not all were sent."""
         seconds = max(job.connections / job.rate, seconds)
         result.sent_rate = requests / seconds
-        result.lag_percent = max(0.0, 100 * (1 - result.sent_rate / (job.rate * job.calls)))
+        result.lag_percent = max(0.0, 100 * (1 - result.sent_rate / job.due))
         if result.lag_percent > LAG:
             result.notes.append(f"{self.name} lagged: its rate was {result.lag_percent:.0f} % "
                                 "below the demanded one")

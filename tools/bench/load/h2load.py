@@ -1,5 +1,7 @@
 """h2load, of nghttp2, as a client of HTTP/1.1: as a closed loop, and with a rate."""
 
+import itertools
+import math
 import os
 import re
 import shutil
@@ -8,8 +10,9 @@ from collections import Counter
 
 from tools.bench.load.base import LAG, PATH, LoadError, Result, Tool, in_seconds, percentile
 
-LOG = "requests"        # a line for each: microseconds when it was sent, status, microseconds
-LONGEST = 20            # milliseconds of a period at most, where 50 requests a second are due
+LOG = "requests"        # a line for each answer: microseconds when its request was sent, status,
+                        # microseconds that it took; later versions may add more
+NEAR = LAG / 100 / 2    # how far a rate of ticks may be from the demanded one
 
 
 class H2load(Tool):
@@ -26,7 +29,7 @@ class H2load(Tool):
 
     def command(self, job, folder):
         """Return argv. h2load counts no answer that comes after its time is over."""
-        return ["h2load", "--h1", "-t", str(min(job.threads, job.connections)),
+        return [self.path(), "--h1", "-t", str(min(job.threads, job.connections)),
                 "-c", str(job.connections), "-D", f"{round(1000 * job.seconds)}ms", job.url]
 
     def parse(self, text, job, folder):
@@ -45,52 +48,48 @@ class H2load(Tool):
 
 
 class H2loadRate(H2load):
-    """h2load with a rate: an open loop, whose clock has ticks of whole milliseconds. at_a_time
-    connections take turns, if they are kept for more than one request; else each request has its
-    own."""
+    """h2load with a rate: an open loop, whose clock has ticks of whole milliseconds. Each request
+    has a connection of its own; if a connection is for more than one, job.kept of them stay
+    open and take turns."""
 
     name = "h2load-rate"
-    latency = ("h2load-rate: from sending to the last byte, without the time to connect; on kept "
-               "connections from when the request was due; good answers only")
+    latency = ("h2load-rate: from sending to the last byte, without the time to connect; what had "
+               "to wait on a kept connection, from when it was due; good answers only")
     open_loop = True
     threaded = False
-    at_a_time = 100
 
     def command(self, job, folder):
         """Return argv. A connection sends its first request when it opens, so they open one after
         the other: if all opened together, all requests would come in bursts of as many."""
-        rate = job.rate * job.calls
-        many, period = ticks(rate)
-        argv = ["h2load", "--h1", "-n", str(job.asked), "-r", str(many),
-                "--rate-period", f"{period}ms", "-N", f"{round(1000 * job.timeout)}ms",
-                "--log-file", os.path.join(folder, LOG)]
+        many, period = ticks(job.due)
+        clients = job.asked if job.calls == 1 else turns(job)
+        argv = [self.path(), "--h1", "-n", str(job.asked), "-c", str(clients),
+                "-r", str(min(many, clients)), "--rate-period", f"{period}ms",
+                "-N", f"{round(1000 * job.timeout)}ms", "--log-file", os.path.join(folder, LOG)]
         if job.calls > 1:
-            each = f"{rate / self._clients(job):g}"
-            return [*argv, "-c", str(self._clients(job)), "--rps", each, job.url]
-        close = [] if job.keep_alive else ["-H", "Connection: close"]
-        return [*argv, "-c", str(job.asked), *close, job.url]
-
-    def _clients(self, job):
-        """Return how many kept connections take turns; each asks once a second or more often, so
-        that it has not been silent for job.timeout."""
-        return max(1, min(self.at_a_time, job.asked, int(job.rate * job.calls)))
+            argv += ["--rps", f"{job.due / clients:g}"]
+        elif not job.keep_alive:
+            argv += ["-H", "Connection: close"]
+        return [*argv, job.url]
 
     def parse(self, text, job, folder):
-        """Return the Result of the report and of the log. Raises LoadError if requests were sent
-        too fast."""
+        """Return the Result of the report and of the log. Raises LoadError, also if requests were
+        sent too fast."""
         result = super().parse(text, job, folder)
-        with open(os.path.join(folder, LOG), encoding="ascii") as log:
-            rows = [tuple(map(int, line.split())) for line in log]
-        if rows:
-            planned = len(rows) / (job.rate * job.calls)
-            seconds = planned + behind([start / 1e6 for start, _, _ in rows], planned)
-            if seconds < (1 - LAG / 100) * planned:
-                raise LoadError("h2load sent faster than demanded, as it does where the server "
-                                "closes connections that are to be kept")
-            self.paced(result, job, len(rows), seconds)
-        times = sorted(took / 1e3 for _, status, took in rows if 200 <= status < 400)
-        if job.calls > 1:
-            times = from_due(times, 1e3 * self._clients(job) / (job.rate * job.calls))
+        try:
+            with open(os.path.join(folder, LOG), encoding="ascii") as log:
+                rows = [tuple(map(int, line.split()[:3])) for line in log]
+            answers = [(start / 1e3, took / 1e3) for start, status, took in rows
+                       if 200 <= status < 400]
+        except ValueError as error:
+            raise LoadError(f"no log from h2load: {error}") from error
+        if job.asked == len(rows):      # of what was not sent, the server may be the reason
+            self._pace(result, job, sorted(start / 1e6 for start, _, _ in rows))
+        times = sorted(took for _, took in answers)
+        if job.calls > 1 and answers:
+            rate = job.due / 1e3
+            times = from_due(answers, turns(job) / rate,
+                             min(rows)[0] / 1e3 + (job.asked - 1) / rate)
         if job.keep_times:
             result.times = Counter(round(1e3 * took) for took in times)
         if times:
@@ -98,30 +97,52 @@ class H2loadRate(H2load):
             result.p50, result.p99 = percentile(times, 50), percentile(times, 99)
         return result
 
+    def _pace(self, result, job, sent):
+        """Note how far the rate was below the demanded one; `sent` has the seconds when each
+        request was. Raises LoadError if it was above."""
+        planned = job.asked / job.due
+        seconds = planned + behind(sent, planned)
+        if job.calls > 1 and seconds < (1 - LAG / 100) * planned:
+            raise LoadError("h2load sent faster than demanded, as it does where the server "
+                            "closes connections that are to be kept")
+        self.paced(result, job, len(sent), seconds)
+
+
+def turns(job):
+    """Return how many kept connections take turns; each asks once a second or more often, so that
+    it has not been silent for job.timeout."""
+    return max(1, min(job.kept, job.asked, int(job.due)))
+
 
 def ticks(rate):
     """Return (how many requests in each period, its milliseconds) for a rate a second: the shortest
-    period of those that come nearest."""
-    return min(((max(1, round(rate * period / 1000)), period)
-                for period in range(1, max(LONGEST, round(1000 / rate)) + 1)),
-               key=lambda one: abs(1000 * one[0] / one[1] - rate))
+    period that comes near."""
+    for period in itertools.count(1):
+        many = round(rate * period / 1000)
+        if abs(1000 * many / period - rate) <= NEAR * rate:
+            return many, period
 
 
 def behind(sent, planned):
     """Return by how many seconds the last requests were later than the first ones. `sent` has the
-    seconds when each was sent, and the `planned` ones pass from the first until one after the last
-    is due. Of the first and last twentieth, the one counts that was late least: a single request
-    that waits at an end is no lower rate."""
-    late = [at - place * planned / len(sent) for place, at in enumerate(sorted(sent))]
+    seconds when each was sent, sorted, and the `planned` ones pass from the first until one after
+    the last is due. Of the first and last twentieth, the one counts that was late least: a single
+    request that waits at an end is no lower rate."""
+    late = [at - place * planned / len(sent) for place, at in enumerate(sent)]
     some = max(1, len(late) // 20)
     return min(late[-some:]) - min(late[:some])
 
 
-def from_due(times, interval):
-    """Return sorted milliseconds from when each request was due. `times`, sorted, are from when it
-    was sent. The requests of a connection are due every `interval` ms, and wait for the answer to
-    the one before. So an answer that takes longer delays the next ones. Which of the times they
-    have is not known: they are taken for the shortest, and what they waited counts alone."""
-    late = [took - after * interval for took in times if took > interval
-            for after in range(1, int(took / interval) + 1)]
+def from_due(answers, interval, end):
+    """Return sorted milliseconds from when each request was due; `answers` are (when it was sent,
+    how long it took), of several connections. The requests of each are due every `interval` ms,
+    until `end`, and wait for the answer to the one before. So an answer that takes longer delays
+    the next ones. Which of the times they have is not known: they are taken for the shortest, and
+    what they waited counts alone. The delays of several long answers in a row do not add up."""
+    late = sorted(took - after * interval for sent, took in answers
+                  for after in range(1, math.ceil(took / interval))
+                  if sent + after * interval <= end)
+    times = sorted(took for _, took in answers)
+    short = sum(took <= interval for took in times)
+    late = late[-short:] if short else []
     return sorted(times[len(late):] + late)

@@ -1,6 +1,7 @@
 """Connections that stay open and ask for nothing, beside a load."""
 
 import contextlib
+import select
 import socket
 
 from tools.bench.load.base import LoadError
@@ -12,11 +13,13 @@ PATIENCE = 5.0      # seconds that a connection may take to open, and all of the
 @contextlib.contextmanager
 def held(port, many):
     """Keep `many` connections to `port` of this machine open, and yield when the server has
-    accepted them. Raises LoadError."""
+    accepted them. Raises LoadError, also at the end if the server has closed any."""
+    closed = select.poll()
     with contextlib.ExitStack() as kept:
         for number in range(many):
             try:
-                kept.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE))
+                closed.register(kept.enter_context(
+                    socket.create_connection(("127.0.0.1", port), PATIENCE)), select.POLLIN)
             except OSError as error:
                 raise LoadError(f"{number:,} of {many:,} connections were opened: {error}") \
                     from error
@@ -24,3 +27,5 @@ def held(port, many):
             raise LoadError(f"of {many:,} connections, {sockets.accept_queue(port)[0]:,} "
                             "were never accepted")
         yield
+        if ended := len(closed.poll(0)):
+            raise LoadError(f"the server closed {ended:,} of {many:,} idle connections")

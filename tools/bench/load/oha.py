@@ -14,15 +14,14 @@ class Oha(Tool):
     latency = ("oha: from the time when a request is due to the last byte, so "
                "there is no coordinated omission; good answers only")
     open_loop = threaded = True
-    at_a_time = 100
 
     def command(self, job, folder):
         """Return argv. A number of requests, not a time: at the end of a time
         oha would forget those that are still in its queue."""
         argv = [self.path(), "--no-tui", "--output-format", "json",
                 "--latency-correction", "--disable-compression", "--redirect", "0",
-                "-q", f"{job.rate * job.calls:g}", "-n", str(job.asked),
-                "-c", str(self.at_a_time), "-t", f"{job.timeout:g}s",
+                "-q", f"{job.due:g}", "-n", str(job.asked),
+                "-c", str(job.kept), "-t", f"{job.timeout:g}s",
                 "--worker-threads", str(job.threads)]
         return argv + ([] if job.keep_alive else ["--disable-keepalive"]) + [job.url]
 

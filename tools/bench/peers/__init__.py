@@ -2,6 +2,7 @@
 README.md explains."""
 
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -34,6 +35,7 @@ class Peer:
         self.endpoints = told["endpoints"]
         self.keep_alive = told.get("keep_alive")    # None: with and without
         self.metered = told.get("metered", True)
+        self.at_a_time = told.get("at_a_time", math.inf)    # clients
         self.has_loops = told.get("options", {}).get("workers", False)
         # A just-in-time compiler needs requests to get going.
         self.warm_up = told.get("warm_up", 0.5 if told.get("kind") == "language" else 0.0)
@@ -78,7 +80,7 @@ class Peer:
         self.build_folder.mkdir(parents=True, exist_ok=True)
         values = {"port": port, "host": start.host, "public": start.public, "redis": start.redis,
                   "workers": start.workers or 1, "backlog": start.backlog,
-                  "connections": self.told.get("connections"),
+                  "connections": self.told.get("connections"), "at_a_time": self.at_a_time,
                   "conf": self.build_folder / self.template.name}
         if self.template.is_file():
             values["conf"].write_text(self._fill(self.template.read_text(), **values))

@@ -132,7 +132,7 @@ class Runner:
                 row["descriptor_limit"] = procfs.descriptor_limit(live.pid)
                 job = dataclasses.replace(experiment.job(
                     live, cell.variant, cell.x, seconds, self.machine, self.settings.full),
-                    seed=cell.repeat)
+                    seed=cell.repeat)   # of arrivals, anew in each round
                 told = {}   # what a study counts while the load runs; others count nothing
                 with experiment.beside(cell, live, told) as seen:
                     costs.begin(job.least_seconds, longer=bool(job.requests),
@@ -208,8 +208,8 @@ class Runner:
         elif live.exit.code == -signal.SIGKILL:
             notes.append("the server had to be killed at the end")
         unseen = costs.answered - result.good
-        # One for each client is under way when the load tool ends.
-        if unseen > cell.x + cost_meter.CHECKS:
+        # One for each client is under way when a closed loop ends.
+        if unseen > (0 if cell.experiment.open_loop else cell.x) + cost_meter.CHECKS:
             notes.append(f"{tool} saw {unseen:,} fewer answers than "
                          "the server gave, among which its cost is divided")
         if status == "ok" and (again := not_opened(tool, result.opens, values, costs.made)):

@@ -32,9 +32,10 @@ def build_peers(settings):
     return [f"{server.name}: {why}" for server in settings.servers if (why := server.unready())]
 
 
-def without_tools(settings, lacking):
-    """Return (the settings without those experiments whose load tool is
-    `lacking`, [what was left out and why])."""
+def equipped(settings, lacking):
+    """Return (the settings with each experiment as it is on a machine where the load tools are
+    missing for which lacking() is true, without those that have no tool then; [what was left out
+    and why])."""
     whole, left_out = [], []
     for one in (one.equipped(lacking, settings.tool) for one in settings.experiments):
         tools = [cells.tool_for(one, settings.tool, variant) for variant in one.variants]
@@ -43,7 +44,7 @@ def without_tools(settings, lacking):
             left_out.append(f"{one.name}: {missing} is not installed: {load.TOOLS[missing].remedy}")
             continue
         whole.append(one)
-        left_out += one.left_out(settings.servers)
+        left_out += [] if settings.points else one.left_out(settings.servers)
     return dataclasses.replace(settings, experiments=tuple(whole)), list(dict.fromkeys(left_out))
 
 
@@ -183,8 +184,8 @@ class Session:
         deadline, because the points of a curve belong to the same rounds."""
         parts = {}
         for cell in self._unsettled(stage, stage.possible):
-            load = None if self.deadline == math.inf else (cell.variant.name, cell.x)
-            parts.setdefault(load, []).append(cell)
+            point = None if self.deadline == math.inf else (cell.variant.name, cell.x)
+            parts.setdefault(point, []).append(cell)
         return [part for part in parts.values() if self._done(stage, part) < LOOKS[-1]]
 
     def _more(self, stage, part):
