@@ -2,11 +2,12 @@
  * redis_async - one pipelined connection to Redis for a whole event loop.
  *
  * The commands of all clients share a connection, and replies arrive in the
- * order of the commands, so they need no tags. (Those of one page follow each
- * other without waiting only with --pipeline.) Everything queued during one
- * iteration of the loop leaves in one write at its end: the busier the
- * loop, the fewer system calls a page. The first command also starts the
- * connection, and leaves when the kernel reports that it stands.
+ * order of the commands, so they need no tags. (A page's next command waits
+ * for the reply to the one before, except with --pipeline and
+ * page_ask_also().) Everything queued during one iteration of the loop leaves
+ * in one write at its end: the busier the loop, the fewer system calls a
+ * page. The first command also starts the connection, and leaves when the
+ * kernel reports that it stands.
  *
  * hiredis' asynchronous API does the work. It needs to know what happens on
  * its socket, and says what to watch that socket for: this file is the

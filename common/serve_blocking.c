@@ -209,9 +209,9 @@ static void ask_redis(struct client *client)
         !redis_begin(client->redis, client->worker->http.clock.now_ms) &&
         http_context_relieve(&client->worker->http, errno))
         redis_begin(client->redis, client->worker->http.clock.now_ms);
-    /* Queue the page's next command, with --pipeline all of them: else the
-     * page holds the others back until the reply is there. redis_receive()
-     * sends it and blocks until the reply arrives. */
+    /* Queue what the page lets go now: its next command and those that
+     * page_ask_also() has added, with --pipeline all. redis_receive() sends
+     * them and blocks until a reply arrives. */
     for (; (command = http_conn_next_command(&client->conn)) != NULL; due++)
         redis_queue(client->redis, command);
     for (; due > 0; due--) {

@@ -68,11 +68,11 @@ static void on_count(struct http_exchange *x, const redisReply *reply)
               sizeof values / sizeof values[0]);
 }
 
-/* Asks for all three steps, which leave one after the other (page.c); the
- * second, INCR, needs no function. Redis' GET returns what INCR has just
- * returned, or a later number; the command is deliberate, as in the article
- * that this collection follows (Shuveb Hussain, "Linux Applications
- * Performance"). */
+/* Asks for all three steps. Without --pipeline, page.c lets each go when the
+ * one before has its reply. The second, INCR, needs no function. Redis' GET
+ * returns what INCR has just returned, or a later number; the command is
+ * deliberate, as in the article that this collection follows (Shuveb Hussain,
+ * "Linux Applications Performance"). */
 static void ask_for_list(struct http_exchange *x)
 {
     page_ask(x, on_remarks, REDIS_REPLY_ARRAY, "LRANGE", REMARKS, "-100", "-1",

@@ -105,12 +105,12 @@ def test_each_experiment_is_compared_at_an_equal_rate():
         stages = {stage.experiment.name: stage for stage in planned(**environment)}
         assert {name for name, stage in stages.items() if stage.drawn} == drawn
         for name in names:
-            equal, curve = stages[f"{name}-rate"], stages.get(name)
-            assert (equal.experiment.baseline, equal.experiment.leads) == ("epoll", "cpu_us")
-            assert {cell.x for cell in equal.cells} == {KNOWN[name].equal_rate}
-            assert equal.experiment.open_loop and equal.calls
+            rate, curve = stages[f"{name}-rate"], stages.get(name)
+            assert (rate.experiment.baseline, rate.experiment.leads) == ("epoll", "cpu_us")
+            assert {cell.x for cell in rate.cells} == {KNOWN[name].equal_rate}
+            assert rate.experiment.open_loop and rate.calls
             assert not (curve and {server.name for server, _ in curve.calls}
-                        & {server.name for server, _ in equal.calls})
+                        & {server.name for server, _ in rate.calls})
             assert not environment or curve.cells
 
 
@@ -165,8 +165,9 @@ def test_h2load_keeps_the_rate_where_oha_is_not_installed(lacking, asked, tool):
 @pytest.mark.parametrize("environment, where", [
     ({"FULL": "1", "EXPERIMENT": "hello"}, "hello"), ({"EXPERIMENT": "echo"}, "echo")])
 def test_what_has_no_equal_rate_keeps_its_own(environment, where):
-    """01 takes no part in hello's rate, and without oha in none with kept connections. Its system
-    calls are counted all the same; and where there is nothing else, its costs are compared."""
+    """01 takes no part in hello's rate, and without oha in no equal rate on kept connections. Its
+    system calls are counted all the same; and where there is nothing else, its costs are
+    compared."""
     def stages(**more):
         settings = config.parse([], {"SEED": "1", **environment, **more})
         return {one.experiment.name: one for one in plan.make(

@@ -67,7 +67,7 @@ def how_to_get_more(settings, machine):
 def compare(settings):
     """Measure and tell what `settings` say; return the exit status. Raises RedisError and
     OSError, and KeyboardInterrupt before and after measuring."""
-    no_venv = venv.restart_inside()     # outside build/venv, begins again there; else returns
+    no_venv = venv.restart_inside()     # outside build/venv, begins again there
     where = fleet.Fleet(settings.fleet) if settings.fleet else Here()
     with where:
         source = facts.commit()

@@ -25,8 +25,8 @@ HEAD_START = 0.02       # seconds for a command to reach all hosts
 # --------------------------------------------------------------- pure functions
 
 def share(job, many):
-    """Return the load.Job of each of `many` generators: connections, requests, rate and those that
-    take turns in parts as equal as they can be. There are no more jobs than connections."""
+    """Return the load.Job of each of `many` generators: connections, requests, rate and kept
+    connections in parts as equal as they can be. There are no more jobs than connections."""
     many = min(many, job.connections)
 
     def parts(number):

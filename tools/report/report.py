@@ -23,9 +23,9 @@ ASSETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "assets")
 
 
 def make(folder, experiments=()):
-    """Write summary.json, charts and both pages into `folder`. `experiments` are those of the run,
-    if it may have others than the published ones, such as a study. Return (summary, [what was left
-    out and why]). Raises OSError when the files of a run are not there."""
+    """Write summary.json, charts and both pages into `folder`. `experiments` are those of the run;
+    they are needed if it has others than the published ones, such as a study. Return (summary,
+    [what was left out and why]). Raises OSError when the files of a run are not there."""
     summary = summaries.make(folder, experiments)
     env = rundir.read_json(os.path.join(folder, "env.json"))
     rundir.write_json(os.path.join(folder, "summary.json"), summary)

@@ -105,8 +105,7 @@ class Experiment:
         return self
 
     def left_out(self, some):
-        """Return a list of sentences: which of the servers `some` it leaves out for want of a load
-        tool, and why."""
+        """Return a list of sentences: which of the servers `some` it leaves out, and why."""
         return []
 
     def path_of(self, variant):

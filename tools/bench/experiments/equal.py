@@ -16,7 +16,7 @@ from tools.bench.experiments.five import CALLS, LOOP_TAKES
 from tools.bench.load import idle
 from tools.bench.load.base import KEPT
 
-RATE_TOOLS = ("oha", "h2load-rate")      # h2load is packaged more often
+RATE_TOOLS = ("oha", "h2load-rate")     # the first is preferred, the second is packaged
 
 
 class EqualRate(Experiment):
@@ -48,13 +48,14 @@ class EqualRate(Experiment):
         return mine
 
     def applies(self, server, variant):
-        """As elsewhere; but of 01 to 05, each idle connection holds a process or thread."""
+        """As elsewhere, if the server has room for the idle connections, and does not close kept
+        ones where the tool needs them open."""
         return (super().applies(server, variant) and server.at_a_time > self.idle
-                and not (variant.keep_alive and self._lets_go(server)))
+                and not (variant.keep_alive and self._breaks_the_rate(server)))
 
-    def _lets_go(self, server):
-        """Return whether the tool keeps no rate on kept connections, because this server closes
-        them: 01 does when another client waits, and then h2load asks again without a pause."""
+    def _breaks_the_rate(self, server):
+        """Return whether this server closes kept connections, so that the tool keeps no rate: 01
+        does when another client waits, and then h2load asks again without a pause."""
         return self.tools[0] == "h2load-rate" and server.at_a_time == 1
 
     def left_out(self, some):
@@ -66,7 +67,7 @@ class EqualRate(Experiment):
         kept = any(one.keep_alive for one in self.variants)
         return [f"{one.name} on kept connections at an equal rate: it closes some, and h2load "
                 f"keeps no rate then. oha does: {load.TOOLS['oha'].remedy}"
-                for one in some if kept and self._lets_go(one)]
+                for one in some if kept and self._breaks_the_rate(one)]
 
     def obstacle(self, server, x, machine):
         """Return why the open connections are beyond the machine's limits, "" if they are not; x is

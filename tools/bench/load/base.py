@@ -19,8 +19,9 @@ class LoadError(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """The load to make. On kept connections, oha and h2load-rate open `kept` of them, and share
-    asked and due among these: only httperf has `connections` with `calls` requests each."""
+    """The load to make. oha has at most `kept` connections open, h2load-rate as many if they are
+    kept, and all requests are shared among these. Only httperf opens `connections`, each of which
+    has `calls` requests."""
 
     url: str
     connections: int = 1        # at a time; in open loops: in all
@@ -31,12 +32,12 @@ class Job:
     keep_alive: bool = True
     threads: int = 1            # of the tool (wrk, oha)
     timeout: float = 5.0        # seconds a client waits (open loops)
-    kept: int = KEPT            # connections that take turns (oha, h2load-rate, if they are kept)
+    kept: int = KEPT            # connections that take turns (oha; h2load-rate if it keeps them)
     opening: float = 0.0        # of `seconds`, those planned for opening all connections; if that
                                 # takes longer, so does the load (wrk, ab). 0: does not matter
     script: str = None          # a Lua file (wrk)
     pause: float = 0.0          # seconds between two requests of a client (wrk)
-    keep_times: bool = False    # of each answer, where the tool can (ab, h2load)
+    keep_times: bool = False    # of each answer, where the tool can (ab, h2load-rate)
     other: str = ""             # the path of the other kind of request (arrivals)
     share: float = 0.0          # of the requests that are of that kind (arrivals)
     seed: int = 0               # of what is drawn by chance (arrivals)

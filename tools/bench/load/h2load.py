@@ -60,7 +60,7 @@ class H2loadRate(H2load):
 
     def command(self, job, folder):
         """Return argv. A connection sends its first request when it opens, so they open one after
-        the other: if all opened together, all requests would come in bursts of as many."""
+        the other: if all opened together, requests would come in bursts, one of each."""
         many, period = ticks(job.due)
         clients = job.asked if job.calls == 1 else turns(job)
         argv = [self.path(), "--h1", "-n", str(job.asked), "-c", str(clients),
@@ -126,8 +126,8 @@ def ticks(rate):
 def behind(sent, planned):
     """Return by how many seconds the last requests were later than the first ones. `sent` has the
     seconds when each was sent, sorted, and the `planned` ones pass from the first until one after
-    the last is due. Of the first and last twentieth, the one counts that was late least: a single
-    request that waits at an end is no lower rate."""
+    the last is due. Of the first twentieth, and of the last, only the one counts that was least
+    late: so a single late request at an end does not look like a lower rate."""
     late = [at - place * planned / len(sent) for place, at in enumerate(sent)]
     some = max(1, len(late) // 20)
     return min(late[-some:]) - min(late[:some])
@@ -137,12 +137,12 @@ def from_due(answers, interval, end):
     """Return sorted milliseconds from when each request was due; `answers` are (when it was sent,
     how long it took), of several connections. The requests of each are due every `interval` ms,
     until `end`, and wait for the answer to the one before. So an answer that takes longer delays
-    the next ones. Which of the times they have is not known: they are taken for the shortest, and
-    what they waited counts alone. The delays of several long answers in a row do not add up."""
+    the next ones. Which answers are theirs, the log does not say: they are taken for the quickest.
+    The delays of several long answers in a row are not added up."""
     late = sorted(took - after * interval for sent, took in answers
                   for after in range(1, math.ceil(took / interval))
                   if sent + after * interval <= end)
     times = sorted(took for _, took in answers)
     short = sum(took <= interval for took in times)
     late = late[-short:] if short else []
-    return sorted(times[len(late):] + late)
+    return sorted([wait + took for wait, took in zip(late, times)] + times[len(late):])

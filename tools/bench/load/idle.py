@@ -1,4 +1,4 @@
-"""Connections that stay open and ask for nothing, beside a load."""
+"""Connections that stay open and ask for nothing while a load runs."""
 
 import contextlib
 import select

@@ -38,7 +38,7 @@ TOP_KEYS = ("title", "question", "count", "ways", "load", "rounds", "seconds", "
 KEYS = {                    # of a load, with their defaults
     "name": "",
     "servers": [],          # names; GROUPS may be among them
-    "clients": [100],       # how many there are, with an open loop (oha, h2load-rate): how many
+    "clients": [100],       # how many there are, with an open loop (oha, httperf ...): how many
                             # requests are due in a second; each number is a cell
     "path": "/answer",      # "/guestbook" starts the server with Redis
     "keep_alive": True,
