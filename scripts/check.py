@@ -167,11 +167,13 @@ class Run:
                 self.say(f"{name}: {self.plan[name]['about']}")
             self.began[name] = time.monotonic()
             self.look()
+            if broken:          # its log is that of an earlier run
+                (counts.LOGS / f"{name}.log").unlink(missing_ok=True)
             counted, cpu, why = (Count(0, 1), 0, "not run: its build failed") if broken \
                 else self.suite(name)
             self.results[name] = counted, time.monotonic() - self.began[name], cpu
             if counted.failed or not self.shown.terminal:
-                log = counts.log_of(name)[-counts.TAIL:] if counted.failed and not broken else []
+                log = counts.log_of(name)[-counts.TAIL:] if counted.failed else []
                 self.say(*(f"        | {text}" for text in log),
                          f"        {name}: {counted} ({self.results[name][1]:.1f} s)"
                          + (f": {why}" if why else ""))

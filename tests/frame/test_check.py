@@ -158,13 +158,17 @@ def test_suites_run_next_to_each_other_and_are_reported_in_order(tmp_path):
     assert not run.stop.is_set()
 
 
-def test_what_needs_a_broken_build_has_failed():
+def test_what_needs_a_broken_build_has_failed(capsys):
+    """And quotes no failure of an earlier run."""
+    (counts.LOGS / "needs.log").write_text("FAILED long ago")
     plan = {"build": suite(make=["false", "true"]), "build-other": suite(make=["true"]),
             "needs": suite("echo 5 passed, 0 failed", needs=["build"]),
             "other": suite("echo 1 passed, 0 failed", needs=["build-other"])}
     results = check.Run(plan, ["make"]).all()
     assert [counted for counted, *_ in results.values()] == [
         Count(0, 1), Count(1, 0), Count(0, 1), Count(1, 0)]
+    counts.report(results, {})
+    assert "long ago" not in capsys.readouterr().out
 
 
 # A process of its own: a thread of pytest would get the signal, too.
