@@ -45,6 +45,12 @@ def uninterrupted():
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def start(thread):
+    """Start a threading.Thread that no signal reaches: Ctrl-C is for the main thread."""
+    with uninterrupted():
+        thread.start()
+
+
 def end_on_signals():
     """Have SIGTERM and SIGHUP raise KeyboardInterrupt, as SIGINT does, but only the first of them:
     when a terminal is closed both come (scripts/guardian.c), and the second would cut short what

@@ -6,6 +6,8 @@ import socket
 import threading
 import time
 
+from tools.kit import process
+
 
 def frames(data):
     """Return (lengths, rest): of the complete RESP messages in `data`. Commands and replies have
@@ -50,7 +52,7 @@ class SlowRedis:
         self.port = self._listener.getsockname()[1]
 
     def __enter__(self):
-        threading.Thread(target=self._accept, daemon=True).start()
+        process.start(threading.Thread(target=self._accept, daemon=True))
         return self
 
     def __exit__(self, *_):

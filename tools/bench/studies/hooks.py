@@ -178,8 +178,7 @@ def spread(cell, live, seen, told):
 
     thread = threading.Thread(target=look)
     try:
-        with process.uninterrupted():
-            thread.start()
+        process.start(thread)
         yield
     finally:
         ended.set()

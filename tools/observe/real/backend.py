@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import threading
 
-from tools.kit import wait
+from tools.kit import process, wait
 
 PATIENCE = 10       # seconds until it listens
 REPLY = (b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n"
@@ -23,7 +23,7 @@ class Backend:
                                         args=(self._serve(),), daemon=True)
 
     def __enter__(self):
-        self._thread.start()
+        process.start(self._thread)
         if not wait.until(lambda: self.port, PATIENCE):
             raise OSError("the slow application does not listen")
         return self

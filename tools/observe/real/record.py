@@ -3,7 +3,7 @@
 import collections
 import threading
 
-from tools.kit import wait
+from tools.kit import process, wait
 from tools.observe import clients
 from tools.observe.real import exchanges, programs
 from tools.observe.real.backend import Backend
@@ -41,7 +41,7 @@ def watched(server, program, backend, count):
     wanted = exchanges.of(program.ask, LOOK)
     with Sampler(server.pid, program.title, [backend]) as sampler:
         asked = threading.Thread(target=clients.burst, args=(server.address, count, wanted))
-        asked.start()
+        process.start(asked)
         wait.until(lambda: not asked.is_alive() or len(sampler.frame().clients) == count, LOOK)
         asked.join(LOOK / 4)        # the tables' news reaches the rows with the next samples
         words = collections.Counter(row.words for row in sampler.frame().rows)

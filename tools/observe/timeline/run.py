@@ -5,7 +5,7 @@ import threading
 import time
 from dataclasses import dataclass, replace
 
-from tools.kit import procfs, scratch, sockets
+from tools.kit import process, procfs, scratch, sockets
 from tools.kit.strace import words
 from tools.observe import clients, lab
 from tools.kit.slow_redis import SlowRedis
@@ -137,7 +137,7 @@ class Sampler:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self):
-        self._thread.start()
+        process.start(self._thread)
         return self
 
     def __exit__(self, *_):

@@ -94,7 +94,7 @@ class Sampler:
 
     def __enter__(self):
         self.step()
-        self._thread.start()
+        process.start(self._thread)
         return self
 
     def __exit__(self, *_):
