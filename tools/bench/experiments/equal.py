@@ -91,8 +91,8 @@ class EqualRate(Experiment):
             yield []
 
     def job(self, live, variant, x, seconds, machine, full):
-        """Return the load.Job of x requests a second; kept connections have CALLS requests each, as
-        in E5, or as many as the tool likes."""
+        """Return the load.Job of x requests a second. The tools share them among KEPT connections,
+        if these are kept."""
         calls = CALLS if variant.keep_alive else 1
         return load.demanded(
             live.url(self.path_of(variant)), x / calls, seconds, variant.keep_alive, calls=calls,

@@ -48,9 +48,8 @@ class H2load(Tool):
 
 
 class H2loadRate(H2load):
-    """h2load with a rate: an open loop, whose clock has ticks of whole milliseconds. Each request
-    has a connection of its own; if a connection is for more than one, job.kept of them stay
-    open and take turns."""
+    """h2load with a rate: an open loop, whose clock has ticks of whole milliseconds. job.kept
+    connections take turns, if they are kept; else each request has its own."""
 
     name = "h2load-rate"
     latency = ("h2load-rate: from sending to the last byte, without the time to connect; what had "
@@ -62,15 +61,12 @@ class H2loadRate(H2load):
         """Return argv. A connection sends its first request when it opens, so they open one after
         the other: if all opened together, requests would come in bursts, one of each."""
         many, period = ticks(job.due)
-        clients = job.asked if job.calls == 1 else turns(job)
+        clients = turns(job) if job.keep_alive else job.asked
         argv = [self.path(), "--h1", "-n", str(job.asked), "-c", str(clients),
                 "-r", str(min(many, clients)), "--rate-period", f"{period}ms",
                 "-N", f"{round(1000 * job.timeout)}ms", "--log-file", os.path.join(folder, LOG)]
-        if job.calls > 1:
-            argv += ["--rps", f"{job.due / clients:g}"]
-        elif not job.keep_alive:
-            argv += ["-H", "Connection: close"]
-        return [*argv, job.url]
+        how = ["--rps", f"{job.due / clients:g}"] if job.keep_alive else ["-H", "Connection: close"]
+        return [*argv, *how, job.url]
 
     def parse(self, text, job, folder):
         """Return the Result of the report and of the log. Raises LoadError, also if requests were
@@ -86,7 +82,7 @@ class H2loadRate(H2load):
         if job.asked == len(rows):      # of what was not sent, the server may be the reason
             self._pace(result, job, sorted(start / 1e6 for start, _, _ in rows))
         times = sorted(took for _, took in answers)
-        if job.calls > 1 and answers:
+        if job.keep_alive and answers:
             rate = job.due / 1e3
             times = from_due(answers, turns(job) / rate,
                              min(rows)[0] / 1e3 + (job.asked - 1) / rate)
@@ -102,7 +98,7 @@ class H2loadRate(H2load):
         request was. Raises LoadError if it was above."""
         planned = job.asked / job.due
         seconds = planned + behind(sent, planned)
-        if job.calls > 1 and seconds < (1 - LAG / 100) * planned:
+        if job.keep_alive and seconds < (1 - LAG / 100) * planned:
             raise LoadError("h2load sent faster than demanded, as it does where the server "
                             "closes connections that are to be kept")
         self.paced(result, job, len(sent), seconds)

@@ -132,7 +132,7 @@ class Runner:
                 row["descriptor_limit"] = procfs.descriptor_limit(live.pid)
                 job = dataclasses.replace(experiment.job(
                     live, cell.variant, cell.x, seconds, self.machine, self.settings.full),
-                    seed=cell.repeat)   # of arrivals, anew in each round
+                    seed=cell.repeat)   # of arrivals, others in each round
                 told = {}   # what a study counts while the load runs; others count nothing
                 with experiment.beside(cell, live, told) as seen:
                     costs.begin(job.least_seconds, longer=bool(job.requests),
