@@ -1,10 +1,13 @@
 """What the load tools print, recorded from real runs, and what is read."""
 
+import contextlib
 import http.server
 import itertools
+import math
 import os
 import re
 import socket
+import sqlite3
 import threading
 import time
 import tomllib
@@ -13,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tools.bench import load
-from tools.bench.load import h2load, idle
+from tools.bench.load import base, h2load, idle, oha
 from tools.kit import procfs, servers
 from tests.bench.made_up import wait_until
 
@@ -24,14 +27,28 @@ TEN = {**OPEN, "connections": 10}
 FAST = {**TEN, "rate": 20, "kept": 10}
 
 
-def parsed(name, tmp_path, **job):
-    """Return the Result of the recorded output `name`."""
+def parsed(name, tmp_path, sent=None, **job):
+    """Return the Result of the recorded output `name`; of oha, as if `sent` requests a second had
+    been sent, or as many as were due."""
     for end, file in (("csv", "percentiles.csv"), ("log", "requests")):
         if f"{name}.{end}" in OUTPUTS:
             (tmp_path / file).write_text(OUTPUTS[f"{name}.{end}"])
     job = load.Job("http://127.0.0.1:8000/answer", **{"connections": 20, **job})
+    if name.startswith("oha"):
+        database = tmp_path / oha.STORED
+        database.unlink(missing_ok=True)
+        stored(database, job.asked, job.due, sent or job.due)
     return load.TOOLS[name.split("_")[0]].read(
         OUTPUTS[name], job, str(tmp_path))
+
+
+def stored(path, asked, due, sent):
+    """Write the database of an oha that sent `sent` requests a second where `due` were due."""
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE oha (start REAL, start_latency_correction REAL, "
+                         "duration REAL, status INTEGER)")
+        database.executemany("INSERT INTO oha VALUES (?, ?, 0.002, 200)", [
+            (at / sent, at / due) for at in range(asked)])
 
 
 @pytest.mark.parametrize("name, job, good, failed, timeouts, unfinished, note", [
@@ -89,10 +106,18 @@ def test_httperf_is_not_judged_by_the_wait_for_time_outs(
     ("oha_good", 20, 200, 0), ("oha_good", 40, 200, 50)])
 def test_a_lag_is_noted(name, rate, sent, lag, tmp_path):
     """A tool that sends later than was demanded says so."""
-    found = parsed(name, tmp_path, calls=10, rate=rate, connections=10 if "oha" in name else 50)
+    found = parsed(name, tmp_path, sent, calls=10, rate=rate,
+                   connections=10 if "oha" in name else 50)
     assert found.sent_rate == pytest.approx(sent, rel=0.05)
     assert found.lag_percent == pytest.approx(lag, abs=3)
     assert bool(found.notes) == (lag > 2)
+
+
+def test_oha_leaves_the_time_of_each_answer(tmp_path):
+    """Where it is asked for: several of them then have percentiles together."""
+    assert parsed("oha_good", tmp_path, **TEN).times is None
+    again = parsed("oha_good", tmp_path, **TEN, keep_times=True)
+    assert again.times == {2000: 100}
 
 
 def test_what_was_never_sent_is_a_lag_too(tmp_path):
@@ -100,6 +125,24 @@ def test_what_was_never_sent_is_a_lag_too(tmp_path):
     found = parsed("httperf_good", tmp_path, calls=10, rate=50, connections=100)
     assert found.lag_percent == pytest.approx(50, abs=1)
     assert "lagged: its rate was 50 % below" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize("begun, lag", [(60, 0), (90, 0), (45, 25)])
+def test_the_kernel_says_at_which_rate_httperf_connects(begun, lag, monkeypatch):
+    """Its own report cannot, if connections live long: a late one could be a long one. Other
+    programs' connections may be among those that the kernel counts."""
+    job = load.Job("http://127.0.0.1:8000/", connections=100, rate=100.0)
+    now, count = [0.0], [7]
+    monkeypatch.setattr(load.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(load, "_connects", lambda: count[0])
+    sending = load._Sending(job, 0.0)
+    for now[0], count[0] in ((0.29, 7), (0.3, 20), (0.5, 30), (0.9, 20 + begun), (1.5, 500)):
+        sending.look()
+    assert sending.due == math.inf
+    result = load.Result(good=100, sent_rate=100.0, lag_percent=0.0)
+    sending.judge(load.TOOLS["httperf"], job, result)
+    assert result.lag_percent == pytest.approx(lag, abs=0.01)
+    assert sum("lagged" in note for note in result.notes) == bool(lag)
 
 
 def test_h2load_says_when_the_server_closes_what_is_to_be_kept(tmp_path):
@@ -140,8 +183,8 @@ def test_h2load_gets_a_rate(job, clients, opening, more):
 def test_what_counts_as_behind(changed, lag):
     """Of 100 requests, one each 0.1 s: not the last one alone, nor a stall that is made up for;
     but a clock that is slow throughout."""
-    sent = [changed.get(at, 0.1 * at) for at in range(100)]
-    assert h2load.behind(sent, 10.0) == pytest.approx(lag, abs=0.1)
+    late = [changed.get(at, 0.1 * at) - 0.1 * at for at in range(100)]
+    assert base.behind(late) == pytest.approx(lag, abs=0.1)
 
 
 @pytest.mark.parametrize("answers, end, found", [

@@ -60,13 +60,15 @@ def run(name, job, cores, tick=None):
         with open(log, "wb") as output:
             process = child.spawn(argv, cores, output)
             runs = time.monotonic()
+        sending = _Sending(job if tool.hides_lag else None, runs)
         try:
-            late, silent = _wait(process, tool, job, tick, connections)
+            late, silent = _wait(process, tool, job, tick, connections, sending)
         finally:
             end = child.stop(process, signal.SIGKILL)
         wall = time.monotonic() - asked
         text = procfs.read(log)
         result = tool.read(text, job, folder)
+    sending.judge(tool, job, result)
     if late:
         result.notes.insert(0, f"{name} was told to end after {wall:.0f} s")
     if result.good >= 2 * job.connections:      # each client may have had an answer
@@ -99,14 +101,50 @@ class _Opening:
         """Return whether the tool, process `pid`, has connected them all and none waits to be
         accepted, or the accept queue has got no shorter for STILL seconds; `now` is the time."""
         if not self.all and (begun := _connects()) >= self.wanted:
-            missing = self.opens - _sockets(pid)
-            self.all, self.wanted = missing <= 0, begun + missing
+            lacking = self.opens - _sockets(pid)
+            self.all, self.wanted = lacking <= 0, begun + lacking
         if not self.all:
             return False
         waiting = sockets.accept_queue(self.port)[0]
         if waiting < self.fewest:
             self.fewest, self.since = waiting, now
         return not waiting or now - self.since >= STILL
+
+
+class _Sending:
+    """Tells how many connections a second a tool begins, for one that does not say when it sent
+    what: two counts of the kernel, shortly after its begin and shortly before its end. With None
+    for the job it does not count. Other programs of this network namespace that connect are
+    counted, too, so what it tells may be too much, never too little."""
+
+    FROM, TO = 0.3, 0.9     # the share of the time planned for sending
+    PAUSE = 0.0005          # seconds that a count may take: else another program ran in between
+
+    def __init__(self, job, begun):
+        planned = job.connections / job.rate if job else 0.0
+        self.looks = [begun + share * planned for share in (self.FROM, self.TO)] if job else []
+        self.seen = []
+
+    @property
+    def due(self):
+        """When (time.monotonic) to look next."""
+        return self.looks[0] if self.looks else math.inf
+
+    def look(self):
+        """Count, if it is time."""
+        if time.monotonic() >= self.due:
+            before, count = time.monotonic(), _connects()
+            if time.monotonic() - before < self.PAUSE:
+                self.seen.append((before, count))
+                self.looks.pop(0)
+
+    def judge(self, tool, job, result):
+        """Correct the rate that the tool sent at in its Result, if it was lower than it says."""
+        if len(self.seen) == 2:
+            (begun, before), (ended, after) = self.seen
+            lasts = job.connections / max(1e-9, (after - before) / (ended - begun))
+            if result.sent_rate and job.asked / lasts < result.sent_rate:
+                tool.paced(result, job, job.asked, lasts)
 
 
 def _connects():
@@ -119,9 +157,10 @@ def _sockets(pid):
     return sum(what.startswith("socket:") for what in procfs.open_files(pid).values())
 
 
-def _wait(process, tool, job, tick, connections):
+def _wait(process, tool, job, tick, connections, sending):
     """Wait until the tool ends; return whether that took too long, and how many clients never
-    received an answer. `connections` is the _Opening, None where they need not all be open."""
+    received an answer. `connections` is the _Opening, None where they need not all be open;
+    `sending` is the _Sending."""
     begun = time.monotonic()
     cut = _cut(tool, job)
     interrupt = begun + (job.seconds if cut else job.deadline)
@@ -145,7 +184,8 @@ def _wait(process, tool, job, tick, connections):
         if now >= interrupt:
             interrupt = math.inf
             os.kill(process.pid, signal.SIGINT)
-        due = min(interrupt, opening, kill, look, tick() if tick else math.inf)
+        sending.look()
+        due = min(interrupt, opening, kill, look, sending.due, tick() if tick else math.inf)
         if child.wait(process, max(0.0, due - now)):
             return interrupt == math.inf and not cut, silent
     return True, silent

@@ -19,9 +19,9 @@ class LoadError(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """The load to make. oha has at most `kept` connections open, h2load-rate as many if they are
-    kept, and all requests are shared among these. Only httperf opens `connections`, each of which
-    has `calls` requests."""
+    """The load to make. ab, wrk, h2load and httperf open `connections`; with httperf, each of them
+    has `calls` requests (no system calls). oha has at most `kept` open, h2load-rate as many if they
+    are kept, and these share all requests."""
 
     url: str
     connections: int = 1        # at a time; in open loops: in all
@@ -37,7 +37,7 @@ class Job:
                                 # takes longer, so does the load (wrk, ab). 0: does not matter
     script: str = None          # a Lua file (wrk)
     pause: float = 0.0          # seconds between two requests of a client (wrk)
-    keep_times: bool = False    # of each answer, where the tool can (ab, h2load-rate)
+    keep_times: bool = False    # of each answer, where the tool can (ab, oha, h2load-rate)
     other: str = ""             # the path of the other kind of request (arrivals)
     share: float = 0.0          # of the requests that are of that kind (arrivals)
     seed: int = 0               # of what is drawn by chance (arrivals)
@@ -120,6 +120,8 @@ class Tool:
     busy_waits = False      # its core is busy whatever the load
     whole_seconds = False   # it knows no others; what is too long is cut off
     threaded = False        # it can use several cores
+    needs_kept = False      # it keeps no rate if the server closes connections that are to be kept
+    hides_lag = False       # it does not say when it sent what: see load._Sending
 
     def opens(self, job):
         """Return how many connections it opens for a job that keeps them."""
@@ -152,9 +154,20 @@ class Tool:
         seconds = max(job.connections / job.rate, seconds)
         result.sent_rate = requests / seconds
         result.lag_percent = max(0.0, 100 * (1 - result.sent_rate / job.due))
+        said = f"{self.name} lagged: "
+        result.notes = [one for one in result.notes if not one.startswith(said)]
         if result.lag_percent > LAG:
-            result.notes.append(f"{self.name} lagged: its rate was {result.lag_percent:.0f} % "
-                                "below the demanded one")
+            result.notes.append(f"{said}its rate was {result.lag_percent:.0f} % below the "
+                                "demanded one")
+
+
+def behind(late):
+    """Return by how many seconds the last requests were sent later than the first ones; `late` has
+    for each, in the order in which they were due, the seconds from then until it was sent. Of the
+    first twentieth, and of the last, only the one counts that was least late: so a single late
+    request at an end does not look like a lower rate."""
+    some = max(1, len(late) // 20)
+    return min(late[-some:]) - min(late[:some])
 
 
 def numbers(pattern, text):

@@ -8,7 +8,8 @@ import shutil
 import statistics
 from collections import Counter
 
-from tools.bench.load.base import LAG, PATH, LoadError, Result, Tool, in_seconds, percentile
+from tools.bench.load.base import (
+    LAG, PATH, LoadError, Result, Tool, behind, in_seconds, percentile)
 
 LOG = "requests"        # a line for each answer: microseconds when its request was sent, status,
                         # microseconds that it took; later versions may add more
@@ -54,7 +55,7 @@ class H2loadRate(H2load):
     name = "h2load-rate"
     latency = ("h2load-rate: from sending to the last byte, without the time to connect; what had "
                "to wait on a kept connection, from when it was due; good answers only")
-    open_loop = True
+    open_loop = needs_kept = True       # on a new connection it asks without a pause
     threaded = False
 
     def command(self, job, folder):
@@ -97,7 +98,7 @@ class H2loadRate(H2load):
         """Note how far the rate was below the demanded one; `sent` has the seconds when each
         request was. Raises LoadError if it was above."""
         planned = job.asked / job.due
-        seconds = planned + behind(sent, planned)
+        seconds = planned + behind([at - place / job.due for place, at in enumerate(sent)])
         if job.keep_alive and seconds < (1 - LAG / 100) * planned:
             raise LoadError("h2load sent faster than demanded, as it does where the server "
                             "closes connections that are to be kept")
@@ -117,16 +118,6 @@ def ticks(rate):
         many = round(rate * period / 1000)
         if abs(1000 * many / period - rate) <= NEAR * rate:
             return many, period
-
-
-def behind(sent, planned):
-    """Return by how many seconds the last requests were later than the first ones. `sent` has the
-    seconds when each was sent, sorted, and the `planned` ones pass from the first until one after
-    the last is due. Of the first twentieth, and of the last, only the one counts that was least
-    late: so a single late request at an end does not look like a lower rate."""
-    late = [at - place * planned / len(sent) for place, at in enumerate(sent)]
-    some = max(1, len(late) // 20)
-    return min(late[-some:]) - min(late[:some])
 
 
 def from_due(answers, interval, end):

@@ -12,7 +12,7 @@ class Httperf(Tool):
     remedy = "scripts/deps.sh load fetches it"
     latency = ("httperf: mean only, in steps of 0.1 ms, from send to the first byte; time lost "
                "before a connection opens is not counted")
-    open_loop = busy_waits = True
+    open_loop = busy_waits = hides_lag = True
     # It waits in select(), which knows no descriptor above 1023.
     descriptors = 1024
 

@@ -1,8 +1,16 @@
 """oha, the open loop that has percentiles."""
 
+import contextlib
 import json
+import os
+import sqlite3
+from collections import Counter
 
-from tools.bench.load.base import Result, Tool
+from tools.bench.load.base import Result, Tool, behind
+
+# What oha stores of each answer: `start`, the seconds when its request was sent,
+# `start_latency_correction`, when it was due, `duration`, from then to its end, and `status`.
+STORED = "requests.db"
 
 
 class Oha(Tool):
@@ -22,7 +30,7 @@ class Oha(Tool):
                 "--latency-correction", "--disable-compression", "--redirect", "0",
                 "-q", f"{job.due:g}", "-n", str(job.asked),
                 "-c", str(job.kept), "-t", f"{job.timeout:g}s",
-                "--worker-threads", str(job.threads)]
+                "--worker-threads", str(job.threads), "--db-url", os.path.join(folder, STORED)]
         return argv + ([] if job.keep_alive else ["--disable-keepalive"]) + [job.url]
 
     def parse(self, text, job, folder):
@@ -42,9 +50,22 @@ class Oha(Tool):
             result.mean, result.p50, result.p99, result.max = (
                 1e3 * seconds for seconds in (
                     summary["average"], percent["p50"], percent["p99"], summary["slowest"]))
-        # Without an interruption, the last request was sent at most one
-        # longest latency before the end.
-        if done >= job.asked:
-            longest = job.timeout if result.timeouts else summary["slowest"]
-            self.paced(result, job, done, result.seconds - longest)
+        if good:
+            rows = stored(folder)
+            if done >= job.asked:       # else it was interrupted
+                self.paced(result, job, done,
+                           job.asked / job.due + behind([late for late, *_ in rows]))
+            if job.keep_times:
+                result.times = Counter(round(1e6 * took) for _, took, status in rows
+                                       if 200 <= status < 400)
         return result
+
+
+def stored(folder):
+    """Return (how many seconds late its request was sent, seconds from when it was due to its end,
+    status) of each answer, in the order in which they were due. A request is late where oha is too
+    slow, and where all its connections wait for the server."""
+    with contextlib.closing(sqlite3.connect(os.path.join(folder, STORED))) as database:
+        return database.execute(
+            "SELECT start - start_latency_correction, duration, status FROM oha "
+            "ORDER BY start_latency_correction").fetchall()
