@@ -88,7 +88,7 @@ def test_a_quick_run_fits_five_minutes():
     assert plan.total(stages) <= 0.9 * plan.QUICK_SECONDS <= 270
     for stage in stages:
         assert stage.rounds is None and stage.planned == (3 if stage.drawn else 6) <= LOOKS[0]
-        assert {c.server.name for c in stage.possible} | set(stage.left_out) == {
+        assert {c.server.name for c in stage.possible} | set(stage.later) == {
             s.name for s in servers.ARCHITECTURES
             if stage.experiment.name != "hello-rate" or s.model == servers.LOOP}
         loads = {(c.variant.name, c.x) for c in stage.possible}
@@ -131,10 +131,10 @@ def test_an_equal_rate_asks_as_its_experiment_does():
     live = SimpleNamespace(url=lambda path: f"http://127.0.0.1:80{path}")
     rate = KNOWN["answer-rate"]
     assert [one.name for one in rate.variants] == ["keep-alive", "new connections"]
-    for variant, calls in zip(rate.variants, (10, 1)):
+    for variant in rate.variants:
         job = rate.job(live, variant, 4000, 0.5, MACHINE, False)
-        assert (job.url, job.asked, job.calls) == ("http://127.0.0.1:80/answer", 2000, calls)
-        assert job.rate * job.calls == 4000 and job.keep_alive == variant.keep_alive
+        assert (job.url, job.asked, job.due) == ("http://127.0.0.1:80/answer", 2000, 4000)
+        assert job.keep_alive == variant.keep_alive
     with pytest.raises(experiments.WrongAnswer):
         rate.check(lambda _: (200, {"content-type": "text/plain"}, b"43"))
 
@@ -149,7 +149,7 @@ def test_h2load_keeps_the_rate_where_oha_is_not_installed(lacking, asked, tool):
     whole, left_out = session.equipped(settings, lacking.__contains__)
     rates = {one.name: one for one in whole.experiments if one.of}
     assert set(rates) == ({"answer-rate", "hello-rate"} if tool else set())
-    assert all(session.cells.tool_for(one, asked, one.variants[0]) == tool
+    assert all(session.tool_for(one, asked, one.variants[0]) == tool
                for one in rates.values())
     assert sum("iterative on kept" in one for one in left_out) == (tool == "h2load-rate")
     assert sum("scripts/deps.sh load" in one for one in left_out) == (0 if tool else 2)
@@ -217,9 +217,9 @@ def test_hello_leaves_the_blocking_five_to_full(environment, left):
     """They never reach 10,000 connections; one sentence says so, and they can be asked for."""
     stage = planned(EXPERIMENT="hello", **environment)[-1]
     said = plan.left_to_full_in_words([stage])
-    assert len(stage.left_out) == left and len(said) == bool(left)
+    assert len(stage.later) == left and len(said) == bool(left)
     assert all("FULL=1" in one for one in said)
-    assert not {cell.server.name for cell in stage.cells} & set(stage.left_out)
+    assert not {cell.server.name for cell in stage.cells} & set(stage.later)
 
 
 @pytest.mark.parametrize("environment, rounds", [

@@ -58,7 +58,7 @@ class Stage:
     rounds      how many; None: until all comparisons are settled
     seconds     of load for a cell of weight 1
     calls       the (server, variant) whose system calls are counted
-    left_out    names of servers that a quick run leaves to FULL=1
+    later       names of servers that a quick run leaves to FULL=1
     drawn       whether its points are only drawn: costs are compared at an equal rate
     """
 
@@ -67,7 +67,7 @@ class Stage:
     rounds: int
     seconds: float
     calls: list
-    left_out: list = field(default_factory=list)
+    later: list = field(default_factory=list)
     drawn: bool = False
 
     @property
@@ -172,5 +172,5 @@ def told(stages):
 
 def left_to_full_in_words(stages):
     """Return a sentence for each stage that leaves servers to FULL=1."""
-    return [f"{stage.experiment.name} of {', '.join(stage.left_out)}: a process or thread for each "
-            "connection; FULL=1 measures them" for stage in stages if stage.left_out]
+    return [f"{stage.experiment.name} of {', '.join(stage.later)}: a process or thread for each "
+            "connection; FULL=1 measures them" for stage in stages if stage.later]

@@ -53,6 +53,7 @@ class Variant:
     tool: str = ""              # a key of load.TOOLS
     requests_each: int = 0      # each client ends its run after this number
     busy: int = 0               # clients that ask, where those of x are idle
+    idle: int = 0               # connections that ask for nothing while the load runs
     other: str = ""             # path of other requests, where x is their share in per cent
     rate: float = 0.0           # requests a second, where x is such a share
     exact: str = ""             # the cell of docs/results/exact that counts this request

@@ -12,7 +12,7 @@ import dataclasses
 
 from tools.bench import load
 from tools.bench.experiments import OPENED_A_SECOND, Experiment
-from tools.bench.experiments.five import CALLS, LOOP_TAKES
+from tools.bench.experiments.five import LOOP_TAKES
 from tools.bench.load import idle
 from tools.bench.load.base import KEPT
 
@@ -32,8 +32,10 @@ class EqualRate(Experiment):
         vars(self).update(
             vars(of), of=of, name=f"{of.name}-rate", title=f"{of.title} at {rate:,}/s{idle_ones}",
             question="What does a request cost, and how long does it take, if all servers get "
-            "the same load?", open_loop=True, holds_connections=False, reference=rate,
-            x_title="requests/s demanded", x_short="requests/s demanded", unit="requests/s",
+            "the same load?",
+            holds_connections=False,    # of the tool, that is: those of idle.held() are idle
+            open_loop=True, reference=rate, unit="requests/s",
+            x_title="requests/s demanded", x_short="requests/s demanded",
             leads="cpu_us", tools=RATE_TOOLS, seconds_full=1.0, weight=0.75, equal_rate=0,
             published=None, variants=[
                 dataclasses.replace(one, tool="", quick=(rate,), full=(rate,))
@@ -55,8 +57,8 @@ class EqualRate(Experiment):
 
     def _breaks_the_rate(self, server):
         """Return whether this server closes kept connections, so that the tool keeps no rate: 01
-        does when another client waits, and then h2load asks again without a pause."""
-        return self.tools[0] == "h2load-rate" and server.at_a_time == 1
+        does when another client waits."""
+        return load.TOOLS[self.tools[0]].needs_kept and server.at_a_time == 1
 
     def left_out(self, some):
         """01 on kept connections, and what has no room for the idle ones."""
@@ -93,7 +95,6 @@ class EqualRate(Experiment):
     def job(self, live, variant, x, seconds, machine, full):
         """Return the load.Job of x requests a second. The tools share them among KEPT connections,
         if these are kept."""
-        calls = CALLS if variant.keep_alive else 1
         return load.demanded(
-            live.url(self.path_of(variant)), x / calls, seconds, variant.keep_alive, calls=calls,
+            live.url(self.path_of(variant)), x, seconds, variant.keep_alive,
             threads=len(machine.load_cores), timeout=5.0 if full else 2.0)

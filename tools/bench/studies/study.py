@@ -28,6 +28,7 @@ import shlex
 import tomllib
 
 from tools.bench import experiments, load as loads, peers
+from tools.bench.load import idle
 from tools.bench.studies import hooks, self_check
 from tools.kit import TOP, netns, servers
 from tools.results import rundir
@@ -47,6 +48,7 @@ KEYS = {                    # of a load, with their defaults
     "options": "",          # of our servers; a table: {server: its own}
     "requests_each": 0,     # each client ends its run after this number
     "busy": 0,              # clients that ask; those of `clients` are idle
+    "idle": 0,              # connections that ask for nothing while the load runs
     "other": "",            # a path; `clients` are the per cent of requests that ask for it
     "rate": 0,              # requests a second, with `other`: an open loop
     "redis_ms": 0,          # how much longer each reply of Redis takes
@@ -161,6 +163,8 @@ class Study(experiments.Experiment):
         """Count what this study counts while a cell is measured."""
         seen = []
         with contextlib.ExitStack() as stack:
+            if cell.variant.idle:
+                stack.enter_context(idle.held(live.port, cell.variant.idle))
             for name in self.count + (["idle"] if cell.variant.busy else []):
                 if name in hooks.HOOKS:
                     stack.enter_context(hooks.HOOKS[name](cell, live, seen, told))
@@ -262,6 +266,6 @@ def read_load(table, ways):
         many_workers=table["all_cores"],
         redis="tcp" if "/guestbook" in (table["path"], table["other"]) else "none",
         script=table["script"] and str(hooks.FOLDER / table["script"]),
-        **{key: table[key] for key in ("path", "keep_alive", "requests_each", "busy", "other",
-                                       "rate")})
+        **{key: table[key] for key in ("path", "keep_alive", "requests_each", "busy", "idle",
+                                       "other", "rate")})
             for label, some in each.items()]
