@@ -130,7 +130,7 @@ def test_no_figure_stands_on_a_lost_run():
     shown = "\n".join(answer.lines(made, {}, ["end"]))
     assert "Answer, keep-alive: not measured: other programs used the cores (load 18)" in shown
     assert "30.1" not in shown and "150" not in shown and "33,2" not in shown
-    assert "Disturbed, 1 of 3 cells: other programs used the cores (load 18)." in shown
+    assert "Disturbed or noisy, 1 of 3 cells: other programs used the cores (load 18)." in shown
     said = " ".join(made["experiments"][0]["sentences"]["all"]["keep-alive"])
     assert "one core can do" not in said
 
@@ -165,6 +165,7 @@ def test_a_disturbed_run_has_no_figure(name, failed, foreign, held, status, monk
     # pylint: disable=protected-access
     runner._fill(made, stage.cells[0], mock.Mock(exit=mock.Mock(early=False, code=0)), costs,
                  result)
+    cells.void(made)
     assert made["status"] == status
     named = made["note"].startswith("not measured: other programs used the cores (load 18)")
     assert named == (made["cpu_us"] is None) == (made["rate"] is None) == (status == "disturbed")

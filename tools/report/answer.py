@@ -14,27 +14,31 @@ from tools.stats.summary import FOREIGN_LOAD
 
 LINES = 23          # of a terminal of 24: the prompt needs one
 NARROW = 80
-LABEL = 9           # characters before the first column
+LABEL = 15          # characters before the first column
 SLOT = 6            # of a column, at least
 UNDECIDED = (UNKNOWN, FEW)  # verdicts that more rounds may settle
 LOST = "lost"
-HEAD = "CPU time a request costs; most, least: compared with the server named first"
+ROWS = COUNTED, COST, TIME = "counted", "cost", "time"      # of an experiment, in their order
+HEAD = "CPU time of a request; most, least: compared with the first server of the line"
 
 
 def lines(summary, env, end, wide=NARROW, high=LINES):
     """Return the lines of the last screen, at most `high`. `env` is that of the run, `end` are the
     lines that stand below all others, none of which is left out: path, and what to do next. What
-    has no room is left out: first the rows of response times, then the last experiments."""
+    has no room is left out: first what was counted, then response times, then the last
+    experiments."""
     wide, high = max(NARROW, wide), max(LINES, high)
     shown = columns([one["name"] for one in summary["servers"]], wide)
     parts = [(one, variant) for one in leading(summary) for variant in one["variants"]]
     head = [HEAD, fitted("", {name: name for name in shown}, shown)]
-    body = [[sentence(one, variant, wide), *rows(one, variant, shown)] for one, variant in parts]
+    made = [(sentence(one, variant, wide), rows(one, variant, shown)) for one, variant in parts]
     foot = [*filter(None, (unsettled(summary), disturbed(summary, wide),
                            left_out(summary, env, shown, wide))), *end]
     room = high - len(head) - len(foot)
-    if len(sum(body, [])) > room:
-        body = [part[:2] for part in body]
+    for kinds in ROWS, ROWS[1:], ROWS[1:2]:
+        body = [[said, *(its[kind] for kind in kinds if kind in its)] for said, its in made]
+        if len(sum(body, [])) <= room:
+            break
     rest = []
     while len(sum(body, rest)) > max(0, room):
         body.pop()
@@ -104,11 +108,11 @@ def reason(experiment, variant, server):
 
 
 def rows(experiment, variant, shown):
-    """Return the lines of figures: CPU microseconds a request (the middle of all rounds after
-    steadied(), so no figure of samples.csv: see stats.summary.point()), "?" after one whose
-    comparison with the baseline is open; below it, of an open loop, the milliseconds within which
-    99 % of the answers came. LOST instead of a figure that stands on a lost run, "-" for a server
-    that takes no part."""
+    """Return {one of ROWS: a line of figures}: instructions a request, of user and kernel, if the
+    exact machine has counted them; CPU microseconds (the middle of all rounds after steadied(), so
+    no figure of samples.csv: see stats.summary.point()), "?" after one whose comparison with the
+    baseline is open; of an open loop, the milliseconds within which 99 % of the answers came. LOST
+    instead of a figure that stands on a lost run, "-" for a server that takes no part."""
     x = reference_x(experiment, variant)
     there = points_at(experiment, variant, x)
     undecided = {one["server"] for one in experiment["comparisons"]
@@ -121,9 +125,14 @@ def rows(experiment, variant, shown):
     costs = {name: number(point["values"].get("cpu_us")) + ("?" if name in undecided else "")
              for name, point in there.items()}
     times = {name: number(point["values"].get("p99_ms")) for name, point in there.items()}
-    made = [fitted("  CPU us", {**none, **costs, **lost}, shown)]
+    made = {}
+    if spent := experiment.get("exact", {}).get(variant):
+        made[COUNTED] = fitted("  instructions", {**none, **{
+            name: f"{number((one['user'] + one['kernel']) / 1000)}k"
+            for name, one in spent.items() if name in there}}, shown)
+    made[COST] = fitted("  CPU us", {**none, **costs, **lost}, shown)
     if any(point["values"].get("p99_ms") for point in there.values()) and experiment["open_loop"]:
-        made.append(fitted("  99 % ms", {**none, **times, **lost}, shown))
+        made[TIME] = fitted("  99 % ms", {**none, **times, **lost}, shown)
     return made
 
 
@@ -155,7 +164,7 @@ def disturbed(summary, wide):
         why = point["disturbed"].removeprefix(NOT_MEASURED) or why
     if not count:
         return ""
-    return whole(f"Disturbed, {count} of {len(points)} cells: {why}.", wide)
+    return whole(f"Disturbed or noisy, {count} of {len(points)} cells: {why}.", wide)
 
 
 def left_out(summary, env, shown, wide):

@@ -49,7 +49,7 @@ class View(contextlib.ExitStack):
 
     def cell(self, row, planned):
         """A cell has ended, which the plan gave `planned` seconds."""
-        self.done += row["status"] != "not possible"        # which is not planned
+        self.done += row["status"] != "not possible"        # those are not planned
         self.passed(planned)
         said = [f"{row['status']}: {row['note']}"] if row["status"] != "ok" else []
         if row.get("rate") is not None:

@@ -22,8 +22,8 @@ LATENCY = {"p50_ms": "median", "p99_ms": "99 % below", "max_ms": "longest"}
 NAMES = {"cpu_us": "CPU time", "p50_ms": "median ms", "p99_ms": "99 % ms"}   # of a comparison
 RESPONSE = {"p50_ms": "Median response time", "p99_ms": "99 % of the answers within"}
 # Which have a table of their own.
-SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches", "faults", "mean_ms",
-         *LATENCY)
+SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches", "faults",
+         "segments", "mean_ms", *LATENCY)
 
 
 def known(point, key):
@@ -65,7 +65,7 @@ def text(cell):
 
 def tables(summary, experiment, variant, wide):
     """Return the Tables of a variant; without `wide` only those that lead: what was counted, which
-    is the same on each machine, what it costs here, and the rate that was reached."""
+    is the same on each machine, what it costs here, response times, and the rate reached."""
     x = reference_x(experiment, variant)
     titles = {one["name"]: one["title"] for one in summary["servers"]}
     found = points_at(experiment, variant, x)
@@ -75,11 +75,11 @@ def tables(summary, experiment, variant, wide):
              if one["x"] == x and one["metric"] == "cpu_us"}
     made = [exact(experiment, variant, titles, found),
             cost(experiment, variant, place, titles, found, costs),
-            by_x(experiment, variant, titles, f"{experiment['unit']} reached", reached),
             *(by_x(experiment, variant, titles, f"{title} in milliseconds",
                    functools.partial(response_time, key=key),
                    ["From the time when a request was due; those that failed have none."])
               for key, title in RESPONSE.items() if experiment["open_loop"]),
+            by_x(experiment, variant, titles, f"{experiment['unit']} reached", reached),
             counted(experiment, variant, titles),
             hosts(*experiment.get("hosts", {}).get(variant, ((), ())))]
     if wide and found:
@@ -90,7 +90,8 @@ def tables(summary, experiment, variant, wide):
 
 
 def exact(experiment, variant, titles, found):
-    """What can be counted for each request: instructions, system calls, switches, page faults."""
+    """What can be counted for each request: instructions, system calls, switches, page faults, TCP
+    segments."""
     known = experiment.get("exact", {})
     rows = []
     for server, point in found.items():
@@ -98,17 +99,17 @@ def exact(experiment, variant, titles, found):
         both = [spent[kind] / 1000 if spent else None for kind in ("user", "kernel")]
         rows.append([titles[server], sum(both) if spent else None, *both,
                      experiment["calls"].get(f"{server}/{variant}", {}).get("all"),
-                     point["values"].get("switches"), point["values"].get("faults")])
+                     *map(point["values"].get, ("switches", "faults", "segments"))])
     notes = []
     if any(row[1] for row in rows):
         notes.append("Instructions: thousands, counted on the exact machine at commit "
                      f"{known['source'][:7]}, where they are the same whatever machine it runs on; "
                      "`make exact` counts them again.")
     if any(row[4] for row in rows):
-        notes.append(f"System calls were counted at {experiment['calls_at']}; switches and page "
-                     "faults are of this run.")
+        notes.append(f"System calls were counted at {experiment['calls_at']}; switches, page "
+                     "faults and TCP segments (of server, clients and Redis) are of this run.")
     return Table("Counted for a request", [
-        "server", "instructions", "user", "kernel", "calls", "switches", "faults"],
+        "server", "instructions", "user", "kernel", "calls", "switches", "faults", "segments"],
         rows if any(any(row[1:]) for row in rows) else [], notes)
 
 

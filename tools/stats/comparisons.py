@@ -28,24 +28,24 @@ def by_round(rows, metric):
     return found
 
 
-def compared(figures, raw, server, base, adaptive):
+def compared(figures, uncorrected, server, base, adaptive):
     """Return what stats.compare() says of two servers, None when they share no round. `figures`
-    is {server: {round: figure}} of one load, `raw` the same before the figures were corrected: a
-    correction makes no verdict that what was measured speaks against."""
+    is {server: {round: figure}} of one load, `uncorrected` the same before steadied(): a correction
+    makes no verdict that what was measured speaks against."""
     one, plain = (stats.compare(some.get(server, {}), some.get(base, {}), adaptive)
-                  for some in (figures, raw))
+                  for some in (figures, uncorrected))
     if one and one["verdict"] in (stats.MORE, stats.LESS) \
             and (one["ratio"] > 1) != (plain["ratio"] > 1):
         one["verdict"] = stats.UNKNOWN
     return one
 
 
-def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED, raw=None):
+def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED, uncorrected=None):
     """Return how each server compares with its baseline, as a list of {"variant", "x", "server",
     "base", "metric": one of METRICS, "words": what is printed, and what stats.compare() says}.
 
     rows            of one experiment, after steadied()
-    raw             the same before it; None if they are
+    uncorrected     the same before it; None if they are
     baseline_of     function: name of a variant -> name of a server
     adaptive        as for stats.compare()
     metrics         CLOSED or OPEN
@@ -54,7 +54,7 @@ def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED, raw=None):
     for metric in metrics:
         more, less = METRICS[metric]
         both = [by_round(filter(core_was_limit, some) if metric == "rate" else some, metric)
-                for some in (rows, rows if raw is None else raw)]
+                for some in (rows, rows if uncorrected is None else uncorrected)]
         for (variant, x), servers in both[0].items():
             base = baseline_of(variant)
             for server in servers:
@@ -65,13 +65,13 @@ def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED, raw=None):
     return sorted(found, key=operator.itemgetter("variant", "x", "server", "metric"))
 
 
-def unsettled(rows, keys, baseline_of, raw=None):
+def unsettled(rows, keys, baseline_of, uncorrected=None):
     """Return those of `keys`, (variant, server, x) of cells that can have more rounds, that need
     them: their CPU time compared with the baseline is not settled, or they are the baseline of
     such a one. A server that shares no whole round with its baseline is left out: more rounds
-    would not help. `rows` and `raw` are those of comparisons()."""
+    would not help. `rows` and `uncorrected` are those of comparisons()."""
     needed = set()
-    for one in comparisons(rows, baseline_of, raw=raw):
+    for one in comparisons(rows, baseline_of, uncorrected=uncorrected):
         key = one["variant"], one["server"], one["x"]
         if one["metric"] == "cpu_us" and key in keys \
                 and one["verdict"] in (stats.UNKNOWN, stats.FEW):

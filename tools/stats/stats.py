@@ -19,7 +19,7 @@ import itertools
 import math
 import statistics
 
-ERROR = 0.05            # how often a session may find a difference by chance
+ERROR = 0.05            # how often a comparison may find a difference by chance: of 31, one or two
 # {rounds after which an adaptive session looks: the share of that look}. Six tosses have no
 # error between 2/64 and 0, so the first look takes the most.
 SHARES = {6: 0.0313, 12: 0.0064, 24: 0.0067, 48: 0.0056}
@@ -82,7 +82,7 @@ def compare(mine, other, adaptive=True):
               if figure and other.get(number)]
     if not ratios:
         return None
-    # When adaptive: the share of the first look that is not before the end.
+    # When adaptive: the share of the first look with at least as many rounds.
     look = next((n for n in LOOKS if n >= len(ratios)), LOOKS[-1])
     # Of the logarithms: twice as much is as far from "the same" as half as much.
     logs = [math.log(ratio) for ratio in ratios]
@@ -107,7 +107,7 @@ def said(one, more, less):
     rounds, ratio = one["rounds"], one["ratio"]
     if one["verdict"] == FEW:
         ahead, word = max((one["above"], more), (rounds - one["above"], less))
-        return f"{word} in {ahead} of {rounds} rounds"
+        return f"{word} in {ahead} of {rounds} rounds, in the middle {off(ratio, more, less)}"
     if one["verdict"] == UNKNOWN:
         ends = " and ".join(off(end, more, less) for end in (one["low"], one["high"]))
         return f"between {ends}, {rounds} rounds"

@@ -100,13 +100,14 @@ def point(rows, keys, clients=None, leads="cpu_us"):
     leads       of LEADS; "answered": the per cent of requests that were
 
     `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did; `notes`
-    says why, and `disturbed` with which words if other programs were the reason. It is `lost` when
+    says why, and `disturbed` with which words if a run had no figure: other programs used its
+    cores, or no sample fell into its load. It is `lost` when
     a run lost something or broke, or all were disturbed. `noisy` lists in words why the figure that
     `leads` is not known well; without a CPU time, its rate. `intervals` are those of CPU time, rate
     and percentiles, None with fewer than six rounds. `waited_ms` is clients / rate; percentiles are
     None where `flag` says why, see doubt(). A `burst` has fewer than BURST requests a client."""
     measured = [row for row in rows if row["rate"] is not None]
-    harmless = ("ok", "not possible", *(["disturbed"] if measured else []))
+    harmless = ("ok", "not possible", "not opened", *(["disturbed"] if measured else []))
     one = {"x": rows[0]["x"], "runs": len(measured), "planned": len(rows),
            "notes": remarks(rows),
            "disturbed": next((row["note"].partition(";")[0] for row in rows
