@@ -103,10 +103,10 @@ def test_no_get_fails_when_an_instance_is_killed(balanced, name, server_name):
 
 @pytest.mark.only("epoll")
 def test_some_fail_without_retries(balanced, changed, name, server_name):
-    protection = {"haproxy": ["retry-on"], "nginx": ["proxy_next_upstream "]}
+    line, instead = {"haproxy": ("retry-on", ""),
+                     "nginx": ("proxy_next_upstream ", "proxy_next_upstream off;\n")}[name]
     server = balanced(*words(server_name, name, "--template", changed(
-        name, *protection[name],
-        replace_by="proxy_next_upstream off;\n" * (name == "nginx"))))
+        name, line, replace_by=instead)))
     with Guests(server) as guests:
         kill_one(server, server_name)
         guests.wait_for_answers(100)

@@ -124,7 +124,8 @@ refuse = mock.Mock(side_effect=OSError(11, "Resource temporarily unavailable"))
 
 @pytest.mark.parametrize("where, what, status, said", [
     ("command.build_peers", stop, 130, "bench: stopped"),
-    ("run.session.Here.lacking", mock.Mock(return_value="httperf"), 1, "nothing is left to measure"),
+    ("run.session.Here.lacking", mock.Mock(return_value="httperf"), 1,
+     "nothing is left to measure"),
     ("run.session.netns.enter", refuse, 130, "WARNING  network of its own: not allowed")])
 def test_what_goes_wrong_before_the_first_cell(where, what, status, said, inside, capsys):
     """Ctrl-C while peers are built; the only tool is not installed; no network of its own."""
@@ -137,7 +138,7 @@ def test_what_goes_wrong_before_the_first_cell(where, what, status, said, inside
 @needs_servers
 def test_a_study_leaves_the_files_of_a_run(inside, tmp_path):
     """In a folder with its name. Here none of its cells can be measured."""
-    inside.patch.setattr(session.cells.Runner, "_measure", refuse)
+    inside.patch.setattr(session.Runner, "_measure", refuse)
     assert command.study(["floors", "--out", str(tmp_path), "--servers", "epoll",
                           "--repeat", "1"]) == 0
     assert {row["server"] for row in rows(tmp_path)} == {
@@ -150,7 +151,7 @@ def test_a_study_leaves_the_files_of_a_run(inside, tmp_path):
 def test_what_the_system_refuses_is_a_row(inside, tmp_path):
     """A cell that meets an OSError says so, and the run goes on. A full disk ends it, with
     what there was before."""
-    inside.patch.setattr(session.cells.Runner, "_measure", refuse)
+    inside.patch.setattr(session.Runner, "_measure", refuse)
     whole = rundir.Folder.add
     inside.patch.setattr(rundir.Folder, "add", lambda folder, row: refuse()
                          if len(folder.rows) == 2 else whole(folder, row))

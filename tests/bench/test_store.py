@@ -93,7 +93,7 @@ def test_what_is_committed(whole, tmp_path, monkeypatch):
 
 
 def test_a_compressed_run_is_read_as_any_other(whole, tmp_path):
-    """By diff, join and the book, and so by the report; a folder holds one form of a table, not both."""
+    """By diff, join and the book, and so by the report. A folder holds one form of a table."""
     packed = tmp_path / "packed"
     rundir.copy(whole, packed, compressed=True)
     assert rundir.read_rows(packed / "samples.csv") == rundir.read_rows(whole / "samples.csv")

@@ -190,7 +190,8 @@ def test_the_pages_that_the_howto_builds(tree, redis):
 
 
 @pytest.mark.parametrize("page, text, sentence", [
-    ("votes", None, "the template of the page /votes"), ("votes", "", "is empty"), ("votes", "a\0b", "NUL byte"),
+    ("votes", None, "the template of the page /votes"), ("votes", "", "is empty"),
+    ("votes", "a\0b", "NUL byte"),
     ("votes", "<p>$TABS$ $TABBS$", "$TABBS$, which the page /votes does not fill"),
     ("plain", "<p>$PRICE$", "$PRICE$, which the page /plain does not fill")])
 def test_a_wrong_template_is_a_sentence(tree, own_site, page, text, sentence):

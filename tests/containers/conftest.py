@@ -52,7 +52,8 @@ def need(*programs):
         pytest.skip("this root may not make a mount namespace")
     for program in programs:
         if not shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin"):
-            pytest.skip(f"{program} is missing; INSTALL=system scripts/deps.sh containers installs it")
+            pytest.skip(f"{program} is missing; "
+                        "INSTALL=system scripts/deps.sh containers installs it")
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,8 @@ DEVCONTAINER = TOP / ".devcontainer" / "devcontainer.json"
 def test_compose_is_valid():
     """By the schema that Docker Compose has."""
     if not shutil.which("docker-compose"):
-        pytest.skip("docker-compose is missing; INSTALL=system scripts/deps.sh containers installs it")
+        pytest.skip("docker-compose is missing; "
+                    "INSTALL=system scripts/deps.sh containers installs it")
     done = run("docker-compose", "--file", TOP / "compose.yaml", "config", "--quiet")
     assert done.returncode == 0, done.stderr
 

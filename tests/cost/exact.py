@@ -18,21 +18,21 @@ what runs in user mode: tests/cost/instructions.py.
 
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
 from dataclasses import replace
 
 from tests.cost import instructions
+from tests.support import FULL
 from tools.exact import cells as all_cells, count, machine, programs
 from tools.kit import TOP, scratch
 
 TABLE = pathlib.Path(__file__).with_name("exact.json")
 WINDOWS = 2
 # {cell: (requests of its warm-up, of a window)} that are enough with one client at a time; and what
-# they are divided by for a process for each request. A pool has one worker: with more, it depends on
-# the start which of them share an arena of malloc(3), and their connections to Redis stay young.
+# they are divided by for a process for each request. A pool has one worker: with more, it depends
+# on the start which of them share an arena of malloc(3), and their connections to Redis stay young.
 SIZES = {"answer": (200, 450), "answer-kept": (600, 150), "guestbook-kept": (300, 100)}
 POOLS = {"preforking": ("--workers", "1"), "prethreaded": ("--threads", "1")}
 LESS = {"forking": 3}
@@ -151,7 +151,7 @@ def main():
         print(f"{error}: callgrind counts what runs in user mode.")
         sys.argv[1:] = []
         return instructions.main()
-    kind = "full" if os.environ.get("FULL") else "sample"
+    kind = "full" if FULL else "sample"
     if wanted.update:
         update()
         return 0

@@ -2,7 +2,6 @@
 see little (WCAG 2.1, level AA), and for those who use no mouse."""
 
 import importlib.util
-import os
 import re
 from pathlib import Path
 
@@ -10,6 +9,8 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.support import FULL
 
 # A page of each kind for axe-core, which takes seconds. In make check the first three, and of
 # the pages those that are written in docs/, and one of each kind of the others.
@@ -77,12 +78,12 @@ NAMES = """return [...document.querySelectorAll("article .table-wrapper")].map(e
 def test_pages_in_a_browser(browser, book):
     """No page scrolls sideways at 400 pixels, asks another host or logs an
     error, and axe-core finds nothing. Its tables fit, and each has a name."""
-    full, wrong = os.environ.get("FULL"), []
-    kinds = KINDS if full else KINDS[:3]
+    wrong = []
+    kinds = KINDS if FULL else KINDS[:3]
     resize(browser, 400)
     for page in sorted(book.rglob("*.html")):
         name = str(page.relative_to(book).with_suffix(""))
-        if name.startswith(MADE) and name not in KINDS and not full:
+        if name.startswith(MADE) and name not in KINDS and not FULL:
             continue
         browser.get(page.as_uri())
         over = browser.execute_script(

@@ -1,13 +1,13 @@
 """A chapter on paper: A4, without what is there to click, and nothing cut off."""
 
 import base64
-import os
 import re
 
 import pytest
 
 from tests.docs.conftest import CHAPTERS
 from tests.docs.test_access import resize
+from tests.support import FULL
 
 A4 = 664                # pixels between the margins: 210 mm less 34, 96 to the inch
 # Returns what is wrong with a page as it is printed.
@@ -35,7 +35,7 @@ def printed(browser):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
-@pytest.mark.parametrize("path", CHAPTERS if os.environ.get("FULL") else CHAPTERS[-1:],
+@pytest.mark.parametrize("path", CHAPTERS if FULL else CHAPTERS[-1:],
                          ids=lambda path: path.stem)
 def test_a_chapter_on_paper(paper, book, path):
     """Whichever theme the reader has chosen for the screen."""

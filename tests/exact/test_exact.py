@@ -148,7 +148,8 @@ def entries(data):
 @pytest.mark.parametrize("function, part", [
     ("entry_SYSCALL_64", "system calls"), ("__schedule", "waking and scheduling"),
     ("try_to_wake_up", "waking and scheduling"), ("ep_poll_callback", "poll and epoll"),
-    ("do_sys_poll", "poll and epoll"), ("io_submit_sqes", "io_uring"), ("tcp_sendmsg_locked", "TCP out"),
+    ("do_sys_poll", "poll and epoll"), ("io_submit_sqes", "io_uring"),
+    ("tcp_sendmsg_locked", "TCP out"),
     ("tcp_ack", "TCP in"), ("tcp_v4_syn_recv_sock", "connections"),
     ("__x64_sys_accept4", "system calls"), ("inet_csk_accept", "connections"),
     ("__alloc_skb", "packet buffers"), ("handle_softirqs", "loopback and soft interrupts"),

@@ -1,7 +1,6 @@
 """When `make fleet` is ended, or its terminal is closed, or a part of it is killed: within five
 seconds nothing is left here, nor on the hosts."""
 
-import os
 import re
 import subprocess
 import time
@@ -9,11 +8,11 @@ import time
 import pytest
 
 from tests.fleet.hosts import hosts
+from tests.support import FULL
 from tests.support.leaving import PATIENCE, WAYS, at_work, descendants, seconds, subreaper
 from tools.kit import TOP, procfs
 
 pytestmark = pytest.mark.namespaces
-FULL = bool(os.environ.get("FULL"))
 # {what: (words, how the command line of a process begins that it starts late)}
 COMMANDS = {
     "prepare": (["fleet", "CHECK=1"], r"\S*python\S* \S*ansible-playbook "),

@@ -130,7 +130,8 @@ def test_no_case_is_left_out_by_a_sample(tmp_path, servers, samples):
 
     def case(line):
         for name in servers.split(","):
-            line = line.replace(f"[{name}]", "[]").replace(f"[{name}-", "[").replace(f"-{name}]", "]")
+            for text, left in (f"[{name}]", "[]"), (f"[{name}-", "["), (f"-{name}]", "]"):
+                line = line.replace(text, left)
         return line
 
     whole, names = {case(line) for line in ids()}, servers.split(",")
@@ -147,7 +148,8 @@ def test_no_case_is_left_out_by_a_sample(tmp_path, servers, samples):
 
 def test_suites_run_next_to_each_other_and_are_reported_in_order(tmp_path):
     """Each of the two ends only when the other has begun."""
-    meet = "sh -c 'touch {0}/{1}; while [ ! -e {0}/{2} ]; do sleep 0.01; done; echo 1 passed, 0 failed'"
+    meet = "sh -c 'touch {0}/{1}; while [ ! -e {0}/{2} ]; do sleep 0.01; done; " \
+        "echo 1 passed, 0 failed'"
     plan = {"small": suite(meet.format(tmp_path, "a", "b"), line="busy"),
             "large": suite(meet.format(tmp_path, "b", "a")),
             "last": suite("echo 2 passed, 1 failed", line="alone")}

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import FULL
 from tests.support.leaving import WAYS, at_work, descendants, kill_all, subreaper
 from tests.support.processes import wait_for
 from tests.support.servers import TOP
 from tools.kit.process import free_port
 
-FULL = bool(os.environ.get("FULL"))
 # {what: (the words after `make`, how the command line of a process begins that it starts late)}
 # A load tool is called by its path where scripts/own_path.py has put a script in its place.
 COMMANDS = {

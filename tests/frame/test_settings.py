@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.support import others
+from tests.support import FULL, others
 from tools.kit import TOP
 
 # (words for make, what the sentence has to say: the setting, and what may stand there)
@@ -90,7 +90,7 @@ MORE = [
     ("check SERVERS=nope", "SERVERS=nope.*epoll"),
     ("uninstall PREFIX=", "PREFIX=.*a whole path"),
 ]
-if os.environ.get("FULL", "0") in ("", "0"):
+if not FULL:
     MORE = []
 # A command that goes on in spite of a wrong value is ended after these seconds.
 LIMIT = 120

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from labs.grade import sandbox
+from tests.support import FULL
 
 TOP = Path(__file__).resolve().parents[2]       # of the project
 LIMIT = 300             # seconds for one grade; its tests have 250 at most
-FULL = os.environ.get("FULL", "") not in ("", "0")
 APART = not sandbox.why_not_apart()     # whether this system allows namespaces
 full = pytest.mark.skipif(not FULL, reason="takes long: make check-labs FULL=1")
 apart = pytest.mark.skipif(not APART, reason="namespaces are forbidden here")

@@ -91,7 +91,8 @@ def test_calls_that_cannot_be_told_apart_have_no_line(monkeypatch):
 def test_the_clients_time_by_function():
     """A flame graph: in the accept queue no function is at work; elsewhere, from main down."""
     stack = (lines.Frame("receive", "redis.c", 7), lines.Frame("main", "main.c", 3))
-    bars = [rows.Bar(0, 3, "queue", "", (call(stack),)), rows.Bar(3, 4, "redis", "", (call(stack),)),
+    bars = [rows.Bar(0, 3, "queue", "", (call(stack),)),
+            rows.Bar(3, 4, "redis", "", (call(stack),)),
             rows.Bar(4, 5, "run", "", ())]
     made = run.Timeline("05 prethreaded", 0, 5, [
         rows.Row("worker", "worker", bars), rows.Row("client 1", "client", bars)], 5, 5, 0, 6)
@@ -111,8 +112,9 @@ def test_the_clients_time_by_function():
     pytest.param(name, marks=pytest.mark.slow) for name in ("03_preforking", "06_poll"))])
 def test_each_wait_of_a_server_has_a_line_that_makes_it(folder):
     """The text of the line has the call, or the function of a library that makes it."""
-    made = {"accept4": "accept4(", "recvfrom": "recv(|redisBufferRead(|redisAsyncHandleRead(", "ppoll": "poll(",
-            "read": "redisBufferRead(|redisAsyncHandleRead(", "poll": "poll(|redisConnect", "connect": "redisConnect|redisAsyncConnect",
+    made = {"accept4": "accept4(", "recvfrom": "recv(|redisBufferRead(|redisAsyncHandleRead(",
+            "ppoll": "poll(", "read": "redisBufferRead(|redisAsyncHandleRead(",
+            "poll": "poll(|redisConnect", "connect": "redisConnect|redisAsyncConnect",
             "epoll_wait": "epoll_wait("}
     timeline = run.record(folder, 8, 0.05, "/guestbook")
     seen = 0

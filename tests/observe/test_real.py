@@ -1,19 +1,18 @@
 """`make timeline SERVER=nginx`: other people's servers under the same recorder."""
 
 import itertools
-import os
 import re
 
 import pytest
 
 from tests.observe.test_timeline import busy
+from tests.support import FULL
 from tools.observe import lab
 from tools.observe.clients import Client
 from tools.observe.real import exchanges, programs, record
 from tools.observe.timeline import rows
 from tools.observe.timeline.strace import Call, parse
 
-FULL = bool(os.environ.get("FULL"))     # make check-all records them all, in a minute
 WAIT = 0.15
 LISTENER = "<TCP:[127.0.0.1:80]>"
 CLIENT = "<TCP:[127.0.0.1:80->127.0.0.1:900]>"
@@ -100,9 +99,11 @@ def test_an_answer_of_a_program_that_is_no_redis_ends_the_wait_for_it():
     """nginx's answers come in one piece or in several: the first ends the wait."""
     text = "\n".join(
         f'1 {at:.6f} {call}' for at, call in [
-            (1.0, f'sendto(5{BACKEND}, "GET / HTTP/1.1\\r\\n\\r\\n", 18, 0, NULL, 0) = 18 <0.000010>'),
+            (1.0, f'sendto(5{BACKEND}, "GET / HTTP/1.1\\r\\n\\r\\n", 18, 0, NULL, 0) = 18 '
+                  '<0.000010>'),
             (1.1, 'epoll_wait(4<anon_inode:[eventpoll]>, [], 8, -1) = 1 <0.500000>'),
-            (1.7, f'recvfrom(5{BACKEND}, "HTTP/1.1 200 OK\\r\\n", 99, 0, NULL, NULL) = 17 <0.000010>'),
+            (1.7, f'recvfrom(5{BACKEND}, "HTTP/1.1 200 OK\\r\\n", 99, 0, NULL, NULL) = 17 '
+                  '<0.000010>'),
             (1.8, f'recvfrom(5{BACKEND}, "page", 99, 0, NULL, NULL) = 4 <0.000010>'),
             (1.9, 'epoll_wait(4<anon_inode:[eventpoll]>, [], 8, -1) = 1 <0.500000>')])
     bars = rows.worker_bars(parse(text), WORLD)

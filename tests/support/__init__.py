@@ -7,3 +7,7 @@ procfs, access_log              what is seen from outside
 namespaces, scenarios           faults that several suites play
 chromium                        the browser
 """
+
+import os
+
+FULL = os.environ.get("FULL", "") not in ("", "0")     # every case, also those that take long
