@@ -333,7 +333,7 @@ check: build/deps/check build/guardian
 check-all: build/deps/check-all build/guardian
 	@FULL=1 $(SUITES)
 
-## test: unit tests and two servers, in less than 30 seconds: the loop while you edit
+## test: unit tests and two servers, in about 35 seconds: the loop while you edit
 test: build/deps/test build/guardian
 	@$(SUITES) unit quick
 
