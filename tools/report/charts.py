@@ -17,6 +17,7 @@ from tools.stats.summary import BURST
 WIDTH, HEIGHT, BAR = 480, 330, 26
 TICKS = (1, 10, 20, 100, 1_000, 10_000, 100_000)    # of x; fewer are easier to read
 WHISKERS = "whiskers: 95 % interval"
+WITH_INTERVAL = ("rate", "cpu_us", "p99_ms")
 HOLLOW = f"hollow: server core less than {WHOLE_CORE:.0f} % busy, so its CPU was not the limit"
 LOST = f"{table.LOST}: lost requests or runs"
 MODEL = "dashed: the model, from cells with 20 clients or fewer"
@@ -146,18 +147,22 @@ def cost(page):
 
 
 def by_x(page, key):
-    """Return the rates that were reached ("rate"), what a request costs ("cpu_us") or within which
-    time 99 % of the answers came ("p99_ms"): curves by x, bars when there is one x only. None
-    without figures, for "p99_ms" in a closed loop, whose response times are its rate once more, and
-    for the rate where all get the same."""
+    """Return the rates that were reached ("rate"), what a request costs ("cpu_us"), within which
+    time 99 % of the answers came ("p99_ms"), the mean time ("mean_ms", which httperf rounds: 0 is
+    not drawn) or the per cent that failed ("failed_percent", on a linear scale): curves by x, bars
+    when there is one x only. None without figures, for "p99_ms" in a closed loop, whose response
+    times are its rate once more, and for the rate where all get the same."""
     text, said = {
         "cpu_us": ("CPU microseconds a request", "with children"),
         "rate": (f"{page.experiment['unit']} reached", HOLLOW),
         "p99_ms": ("99 % of the answers come within this time, ms",
-                   "from the time when a request was due")}[key]
-    said = f"{said}; {WHISKERS}; {LOST}"
-    rows = page.rows(key)
-    known = [one for one in rows if one["y"]]
+                   "from the time when a request was due"),
+        "mean_ms": ("mean response time, ms", "shorter than 0.05 ms: not drawn"),
+        "failed_percent": ("requests that failed or timed out, %", "of all that were due")}[key]
+    said = f"{said}; {WHISKERS}; {LOST}" if key in WITH_INTERVAL else f"{said}; {LOST}"
+    page.linear = key == "failed_percent"
+    rows = [{**one, "y": one["y"] if one["y"] or page.linear else None} for one in page.rows(key)]
+    known = [one for one in rows if one["y"] is not None]
     if not known or key == "p99_ms" and not page.experiment["open_loop"] \
             or key == "rate" and page.experiment["of"]:
         return None

@@ -29,15 +29,15 @@ SHOWN = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us", "switches", "faults",
 def known(point, key):
     """Return (middle, low, high) of a figure of a point: its interval, with too few rounds for one
     the middle itself. None without the figure. `key` is "rate" (requests/s), "cpu_us"
-    (microseconds of CPU a request), or "can_do" (requests/s of one core at that cost): a limit,
-    which only a server has shown whose core was busy all the time."""
+    (microseconds of CPU a request), "can_do" (requests/s of one core at that cost: a limit, which
+    only a server has shown whose core was busy all the time), or a column of figures."""
     if key == "can_do":
         cost = known(point, "cpu_us") if core_was_limit(point["values"]) else None
         return cost and (1e6 / cost[0], 1e6 / cost[2], 1e6 / cost[1])
     if not point["rate"]:
         return None
     middle = point["rate"]["middle"] if key == "rate" else point["values"].get(key)
-    return middle and (middle, *(point["intervals"][key] or [middle] * 2))
+    return None if middle is None else (middle, *(point["intervals"].get(key) or [middle] * 2))
 
 
 def mark(point):
