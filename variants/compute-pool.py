@@ -25,7 +25,8 @@ def answered_before(server, milliseconds):
 def no_room_for_a_stack(server):
     """Keep the server from making a thread."""
     size = int(procfs.find(r"VmSize:\s+(\d+) kB", f"/proc/{server.pid}/status")) * 1024
-    before = resource.prlimit(server.pid, resource.RLIMIT_AS, (size + 2 ** 20, resource.RLIM_INFINITY))
+    limits = size + 2 ** 20, resource.RLIM_INFINITY
+    before = resource.prlimit(server.pid, resource.RLIMIT_AS, limits)
     yield
     resource.prlimit(server.pid, resource.RLIMIT_AS, before)
 

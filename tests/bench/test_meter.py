@@ -101,8 +101,9 @@ def test_a_program_is_seen_on_its_core():
 def test_foreign_load_is_what_other_programs_ran():
     """Not the half of a second in which the core neither idled nor ran a program."""
     values = cpu.CpuTime().finish(SimpleNamespace(
-        live=SimpleNamespace(start=SimpleNamespace(cores={0})), load=load.Result(), wall=10.0,
-        core_times={0: 9.0, 1: 4.0}, program_times={0: 8.5, 1: 4.0}, busy_cpu=8.0,
+        live=SimpleNamespace(start=SimpleNamespace(cores={0})), result=load.Result(), wall=10.0,
+        load_cores={1},
+        core_times={0: 9.0, 1: 4.0, 2: 0.0}, program_times={0: 8.5, 1: 4.0}, busy_cpu=8.0,
         stolen_times={0: 0.2, 1: 0.0},
         redis_pid=None, answered=0))
     assert values["foreign"] == pytest.approx(5.0) and values["steal"] == pytest.approx(2.0)

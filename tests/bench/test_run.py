@@ -16,7 +16,7 @@ from tools.bench.run import cell as cells
 from tools.kit import TOP, netns, process, procfs, servers
 
 CORES = frozenset(os.sched_getaffinity(0))
-GUESTBOOK, ANSWER = KNOWN["guestbook"], KNOWN["answer"]
+GUESTBOOK, ANSWER, HELLO = KNOWN["guestbook"], KNOWN["answer"], KNOWN["hello"]
 
 # Answers "42" on kept connections; DIE is what it does after 60 answers.
 SERVER = """
@@ -81,6 +81,25 @@ def test_every_worker_of_a_pool_has_served_before_the_load(name, worker, tmp_pat
     still = [one for one in now if now[one] == before[one]]
     assert len(now) > 100 and len(still) <= 1       # the parent, or the thread for signals
     assert live.served == 0                         # the warm-up is not the load's
+
+
+@pytest.mark.parametrize("name, most", [("threaded", 0.2), ("epoll", 0.2)])
+def test_what_a_server_keeps_for_clients_is_there_before_the_load(name, most, worker, tmp_path):
+    """As many at the same time again touch hardly any new memory: fewer page faults each. Where
+    connections are held open, there is no such warm-up: the growth for each is measured."""
+    def faults(cell, live):
+        before = procfs.process(live.pid).faults
+        worker._warm_up(cell, live)
+        return procfs.process(live.pid).faults - before
+
+    server = servers.named(name)
+    cell = plan.Cell(ANSWER, server, ANSWER.variants[0], 200)
+    with servers.running(server, servers.Start(cores=CORES), str(tmp_path / "log")) as live:
+        held = dataclasses.replace(cell, experiment=HELLO)
+        assert faults(held, live) == 0
+        assert faults(cell, live) > 100
+        assert min(faults(cell, live) for _ in range(3)) < most * 200
+    assert live.served == 0
 
 
 needs_ab = pytest.mark.skipif(bool(load.missing("ab")), reason="needs ab")

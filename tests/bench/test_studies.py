@@ -320,8 +320,8 @@ def test_a_way_can_put_the_server_on_the_cores_of_the_load():
 
 def test_who_has_work_gets_the_core_of_a_neighbour():
     """Each session has an equal share of a core (autogroup), so the policy SCHED_IDLE alone leaves
-    the half of it to a neighbour. What a neighbour uses is charged to no server: else every core would
-    be fully busy, and no machine quiet."""
+    the half of it to a neighbour. What a neighbour uses is charged to no server: else every core
+    would be fully busy, and no machine quiet."""
     core = min(os.sched_getaffinity(0))
 
     def charged():

@@ -127,7 +127,7 @@ OPTIONS = (
     ("REPEAT", number(1, 1000),
      "number of rounds (default: until all is settled, or the time is over)"),
     ("SECONDS", number(0.001, 3600, float),
-     f"time for each run (default: {plan.QUICK_CELL}, or what the full grid needs)"),
+     f"seconds of load for a cell (default: {plan.QUICK_CELL}, or what the full grid needs)"),
     ("BACKLOG", number(1, MOST, otherwise=netns.QUEUE),
      f"length of the accept queue (default {netns.QUEUE}; the article's servers had 10)"),
     ("SERVER_CPUS", cores, "cores for the server, 0 or 0,2-3 (default: the first)"),

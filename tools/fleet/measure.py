@@ -228,10 +228,10 @@ class Runner(cells.Runner):
         """Have a Runner on the server's host call a method; return its Parcel. Raises HostError."""
         there = cells.Runner(self.settings, self.machine, SimpleNamespace(
             address=self.fleet.redis_address, pid=None), Parcel())
-        there.order, there.out, there.host = self.order, self.out, EVERYWHERE
+        there.order, there.dropped, there.host = self.order, self.dropped, EVERYWHERE
         there = self.fleet.server.call(on_server, there, method, *args, serve=self.fleet.run,
                                        seconds=LONG)
-        self.order, self.out = there.order, there.out
+        self.order, self.dropped = there.order, there.dropped
         self.problems += there.problems
         for name, text in there.folder.raw:
             self.folder.write_raw(name, text)

@@ -49,6 +49,7 @@ class Server:
     slots: str = ""         # the option that sets at_a_time
     one_core: bool = False  # whether a single thread computes
     has_loops: bool = False # whether --workers gives it more loops
+    reuses: bool = False    # whether memory that a client needed is there for the next one
 
     # Of peers, these differ. `metered`: False for one of the study self-check, which has no control
     # group and no samples, and so shows what these cost.
@@ -96,15 +97,15 @@ ARCHITECTURES = (
            "accept queue.", "--workers"),
     Server("04_threaded", WORKER_EACH, 256, colours.GREEN,
            "A new thread for each client: as 02, but a thread costs less than a process.",
-           "--max-threads"),
+           "--max-threads", reuses=True),
     Server("05_prethreaded", POOL, 100, colours.PINK,
            "A fixed number of threads: as 03, in one process.", "--threads"),
     Server("06_poll", LOOP, math.inf, colours.RED,
            "One loop serves all clients. It waits for all of them together and passes each "
-           "descriptor to poll() every time.", one_core=True),
+           "descriptor to poll() every time.", one_core=True, reuses=True),
     Server("07_epoll", LOOP, math.inf, colours.BLUE,
            "A loop on each core. The kernel remembers the descriptors, and clients that wait "
-           "cost nothing.", has_loops=True),
+           "cost nothing.", has_loops=True, reuses=True),
 )
 # By each of its names: epoll, 07, 7, 07_epoll.
 NAMES = {name: one for one in ARCHITECTURES

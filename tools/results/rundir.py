@@ -15,10 +15,13 @@ from tools.results import packed
 SCHEMA_VERSION = 3
 # {column of samples.csv: {"title", "unit", "explain"}}, the last two where they help.
 FIGURES = tomllib.loads(pathlib.Path(__file__).with_name("columns.toml").read_text("utf-8"))
-NOT_MEASURED = "not measured: "     # how the note of a disturbed sample begins
+NOT_MEASURED = "not measured: "     # how the note of a run that has no figure begins
 # The status of a sample: ok; lossy (requests failed, or connections were not held); crashed;
-# disturbed (by other programs); no figure (the load tool failed); not started; wrong answer; not
-# possible (on this machine).
+# disturbed (by other programs, or no sample fell into the load); not opened (the load tool had not
+# opened all connections in time; older runs say not possible); no figure (the load tool failed);
+# not started; wrong answer; not possible (on this machine: it was not run).
+# `repeat` is the number of its round, `order` that of the attempt (one that was measured again has
+# two), and `workers` are loops of 07.
 SAMPLES = ("experiment", "variant", "server", "kind", "x", "repeat", "order", "started", "status",
            "tool", "host", "workers", *FIGURES, "descriptor_limit", "limit", "evidence", "note",
            "raw")

@@ -26,7 +26,7 @@ OWN_SHARE = 0.01        # share of the time that samples may take
 # The server also counts the requests that checked it before the load. Smaller
 # differences from the load tool's count mean nothing.
 SERVED_MORE, CHECKS = 1.1, 50
-METRICS = (sockets.AcceptQueue, cpu_meter.CpuTime, memory.Memory, switches.Switches,
+METRICS = (sockets.Tcp, cpu_meter.CpuTime, memory.Memory, switches.Switches,
            yardstick.Yardstick)
 
 
@@ -38,12 +38,13 @@ class CostMeter:
     redis_pid: int = None       # the private Redis
     count_connections: bool = False     # whether the load holds its connections open
     cpu: object = None          # from cpu.of_tree(); without it CPU time comes from /proc
+    load_cores: frozenset = frozenset()     # of the load tool and Redis
     made: int = None            # connections that clients had made when the most were open; None
                                 # where they are not counted, or no sample saw one
     tree: list = ()             # the server's processes now, [procfs.Process]
 
     # From end() on:
-    load: object = None         # the load tool's result
+    result: object = None       # the load tool's
     wall: float = 0.0           # seconds from begin() to end()
     busy_cpu: float = 0.0       # CPU seconds of the server in `wall`: for server_busy
     server_cpu: cpu_meter.Cpu = None    # for cpu_us: with what it had left to do after that
@@ -108,7 +109,7 @@ class CostMeter:
 
     def end(self, result):
         """Call when the load tool has ended, with its result."""
-        self.wall, self.load = time.monotonic() - self.begun, result
+        self.wall, self.result = time.monotonic() - self.begun, result
         self.core_times, self.program_times, self.stolen_times = (
             {core: seconds - before[core] for core, seconds in now.items()}
             for before, now in zip(self.cores, _core_times()))
@@ -121,7 +122,7 @@ class CostMeter:
 
     def finish(self):
         """Call when the server has ended; return {column: value}."""
-        good, served = self.load.good, self.live.served or 0
+        good, served = self.result.good, self.live.served or 0
         self.answered = served if served > SERVED_MORE * good + CHECKS else good
         return {column: value for metric in self.metrics
                 for column, value in metric.finish(self).items()}

@@ -109,8 +109,8 @@ class CpuTime(Metric):
         self.redis = procfs.cpu_time(procfs.tree(meter.redis_pid)) - self.redis
 
     def finish(self, meter):
-        load, wall, cores = meter.load, meter.wall, meter.live.start.cores
-        others = [core for core in meter.core_times if core not in cores]
+        load, wall, cores = meter.result, meter.wall, meter.live.start.cores
+        others = [core for core in meter.load_cores if core not in cores]
 
         def percent(times, some):
             return 100 * statistics.fmean(times[core] for core in some) / wall

@@ -7,21 +7,25 @@ import signal
 
 from tools.bench import load, plan
 from tools.bench.experiments import WrongAnswer, client
+from tools.bench.load.base import KEPT
 from tools.bench.machine import quiet
 from tools.bench.meter import costs as cost_meter, cpu as cpu_meter, syscalls
-from tools.kit import procfs, scratch, servers
+from tools.kit import client as http, procfs, scratch, servers
 from tools.results import rundir
 from tools.stats import bottleneck
 
-# Figures that mean nothing in a disturbed run, nor after a crash: it takes with it the accounts of
-# the children, and all that the server did after the last sample.
+# Figures that mean nothing in a disturbed run, nor after a crash: with the server go the accounts
+# of its children, and all that it did after the last sample.
 VOID = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
         "server_busy", "foreign", "faults", "switches")
 
 WARM = 2        # requests before the load, for each worker of a pool
-# The share of the connections that counts as all: a look at a server of many processes takes a
-# while.
+WARM_CLIENTS = 256      # at a time before the load, at most: as many as 04 has threads
+# The share of the connections that counts as all: while a sample of a server with many processes
+# is taken, some connections close.
 ALL = 0.95
+LOSSY_FOREIGN = quiet.FOREIGN   # per cent of the server's cores: with more used by other programs,
+                                # they may be the reason for a loss
 
 
 def tool_for(experiment, asked, variant):
@@ -33,7 +37,7 @@ def tool_for(experiment, asked, variant):
 def disturbance(foreign):
     """Return in words why a disturbed run has no figure: other programs used `foreign` per cent of
     the server's cores, or no look at the server fell into the load."""
-    if foreign > quiet.FOREIGN or os.getloadavg()[0] > 2 * os.cpu_count():
+    if foreign > LOSSY_FOREIGN or os.getloadavg()[0] > 2 * os.cpu_count():
         return f"other programs used the cores (load {os.getloadavg()[0]:.0f})"
     return "no look at its connections came while they were open"
 
@@ -50,6 +54,29 @@ def not_opened(tool, opens, values, made):
             "in its time")
 
 
+def void(row):
+    """Take the figures that mean nothing out of the row of a run that was disturbed or crashed."""
+    if row["status"] in ("disturbed", "not opened"):
+        row.update(dict.fromkeys(set(VOID) - {"foreign"}))      # "foreign" may be why
+    elif row["status"] == "crashed":
+        row.update(dict.fromkeys(VOID))
+
+
+def _ask_together(live, path, clients):
+    """Have that many clients that are connected at the same time ask for `path` once each, and wait
+    until they have left no thread. Raises OSError."""
+    with contextlib.ExitStack() as opened:
+        some = [opened.enter_context(http.Connection(("127.0.0.1", live.port)))
+                for _ in range(clients)]
+        for one in some:
+            one.request(path)
+        for one in some:
+            one.response()
+    live.before += clients
+    if live.server.model == servers.WORKER_EACH:
+        procfs.settle(live.pid)
+
+
 class Runner:
     """Runs the cells of a plan; rows go to `folder`."""
 
@@ -58,7 +85,7 @@ class Runner:
         self.redis, self.folder = redis, folder
         self.load, self.host = load.run, "127.0.0.1"    # a fleet has others
         self.order = 0
-        self.out = {}           # {(experiment, server): (status, why)} that are left out
+        self.dropped = {}       # {(experiment, server): (status, why)} that are left out
         self.problems = []      # sentences for the end of the run
 
     @contextlib.contextmanager
@@ -94,7 +121,7 @@ class Runner:
         """Run a cell with `seconds` of load; add its row and return it. If nothing failed, but not
         all connections were open, or the run was disturbed, measure once more. An error is a row
         too, and does not end the run. Raises OSError when the row cannot be written."""
-        left_out = self.out.get((cell.experiment.name, cell.server.name))
+        left_out = self.dropped.get((cell.experiment.name, cell.server.name))
         if left_out:
             return self.skip(cell, *left_out)
         row = self._row(cell)
@@ -108,7 +135,7 @@ class Runner:
         except (servers.ServerError, WrongAnswer) as why:
             status = "wrong answer" if isinstance(why, WrongAnswer) else "not started"
             row.update(status=status, note=str(why))
-            self.out[cell.experiment.name, cell.server.name] = status, str(why)
+            self.dropped[cell.experiment.name, cell.server.name] = status, str(why)
             self.problems.append(f"{cell.experiment.name}: {cell.server.name} "
                                  f"is left out, {status}: {why}")
         except (load.LoadError, OSError) as why:    # such as no more processes
@@ -128,11 +155,13 @@ class Runner:
             with cpu_meter.of_tree(live.pid) if metered else contextlib.nullcontext() as cpu:
                 self._check(cell, live)
                 self._warm_up(cell, live)
-                costs = cost_meter.CostMeter(live, redis, experiment.holds_connections, cpu)
+                costs = cost_meter.CostMeter(
+                    live, redis, experiment.holds_connections, cpu, self.machine.load_cores)
                 row["descriptor_limit"] = procfs.descriptor_limit(live.pid)
+                row["start_ms"] = 1000 * procfs.cpu_time(procfs.tree(live.pid))
                 job = dataclasses.replace(experiment.job(
                     live, cell.variant, cell.x, seconds, self.machine, self.settings.full),
-                    seed=cell.repeat)   # of arrivals, others in each round
+                    seed=cell.repeat)   # other arrivals in each round; not SEED
                 told = {}   # what a study counts while the load runs; others count nothing
                 with experiment.beside(cell, live, told) as seen:
                     costs.begin(job.least_seconds, longer=bool(job.requests),
@@ -147,6 +176,7 @@ class Runner:
             again = self._fill(row, cell, live, costs, result)
             width = min(job.threads, len(self.machine.load_cores)) if tool.threaded else 1
             row["limit"], row["evidence"] = bottleneck.judge(row, tool, width)
+            void(row)
             row["raw"] = self.folder.write_raw(f"{self.order:04}_{cell.label}.txt", "\n".join([
                 f"server, on cores {sorted(live.start.cores)}:",
                 "$ " + " ".join(live.argv), live.log(),
@@ -164,18 +194,24 @@ class Runner:
             raise WrongAnswer("its status is not 200")
 
     def _warm_up(self, cell, live):
-        """Let a just-in-time compiler see what it will have to do, and every worker of a pool
-        serve before it counts: its first answer costs page faults, and a connection to Redis.
-        Workers that wait in accept(2) take turns, so one client reaches all of them. Of the other
-        designs, what _check() asked for has warmed all that stays."""
+        """Let a just-in-time compiler see what it will have to do, and each worker of ours serve
+        before it counts: its first answer costs page faults, and a connection to Redis. Workers
+        that wait in accept(2) take turns, so one client reaches all of a pool. Memory that 04, 06
+        and 07 use again is there after as many clients at a time as the load will have; where
+        connections are held open, their memory is measured, and has to be new."""
+        path = cell.experiment.path_of(cell.variant)
         if cell.server.kind == "architecture" and cell.server.model == servers.POOL:
             get = client(live.port)
             for _ in range(WARM * sum(one.threads for one in procfs.tree(live.pid))):
-                get(cell.experiment.path_of(cell.variant))
+                get(path)
                 live.before += 1
+        elif cell.server.kind == "architecture" and cell.server.reuses \
+                and not cell.experiment.holds_connections:
+            clients = KEPT if cell.experiment.open_loop else cell.x
+            _ask_together(live, path, min(clients, cell.server.at_a_time, WARM_CLIENTS))
         if cell.server.warm_up:
-            job = load.Job(live.url(cell.experiment.path_of(cell.variant)), connections=20,
-                           seconds=cell.server.warm_up, keep_alive=cell.variant.keep_alive)
+            job = load.Job(live.url(path), connections=20, seconds=cell.server.warm_up,
+                           keep_alive=cell.variant.keep_alive)
             self.load("wrk", job, self.machine.load_cores)
 
     def _fill(self, row, cell, live, costs, result):
@@ -189,10 +225,7 @@ class Runner:
                 "sent_rate", "lag_percent")},
             mean_ms=result.mean, p50_ms=result.p50, p99_ms=result.p99, max_ms=result.max,
             **{**values, **result.extra})
-        if status in ("disturbed", "not possible"):
-            row.update(dict.fromkeys(set(VOID) - {"foreign"}))    # "foreign" is why
         if status == "crashed":
-            row.update(dict.fromkeys(VOID))
             self.problems.append(f"{cell.label}: {notes[0]}")
         return again
 
@@ -213,14 +246,14 @@ class Runner:
             notes.append(f"{tool} saw {unseen:,} fewer answers than "
                          "the server gave, among which its cost is divided")
         if status == "ok" and (again := not_opened(tool, result.opens, values, costs.made)):
-            return "not possible", [rundir.NOT_MEASURED + again, *notes], again
+            return "not opened", [rundir.NOT_MEASURED + again, *notes], again
         held, foreign = values.get("open_connections"), values.get("foreign") or 0.0
         blind = cell.experiment.holds_connections and cell.server.metered and held is None
         whole = status == "ok"      # nothing failed: if it was disturbed, measure again
         if held is not None and held < ALL * result.opens:
             notes.append(f"it held {held:,} of {result.opens:,} connections open")
             status = "lossy" if status == "ok" else status
-        if status != "crashed" and (blind or status == "lossy" and foreign > quiet.FOREIGN):
+        if status != "crashed" and (blind or status == "lossy" and foreign > LOSSY_FOREIGN):
             why = disturbance(foreign)
             return "disturbed", [rundir.NOT_MEASURED + why, *notes], why if whole else ""
         return status, notes, ""
@@ -228,7 +261,7 @@ class Runner:
     def count_calls(self, experiment, server, variant):
         """Count the system calls of a server, in a pass of its own: of an equal rate, under the
         load of the experiment whose requests it has."""
-        if (experiment.name, server.name) in self.out:
+        if (experiment.name, server.name) in self.dropped:
             return
         experiment = experiment.of or experiment
         cell = plan.Cell(experiment, server, variant, experiment.calls_at)

@@ -17,7 +17,7 @@ import time
 from tools.bench import load, plan
 from tools.bench.machine import facts, neighbours, preflight, quiet
 from tools.bench.meter import yardstick
-from tools.bench.run import cell as cells
+from tools.bench.run.cell import Runner, tool_for
 from tools.kit import netns, process, redis, servers
 from tools.results import rundir
 from tools.stats import comparisons
@@ -38,7 +38,7 @@ def equipped(settings, lacking):
     and why])."""
     whole, left_out = [], []
     for one in (one.equipped(lacking, settings.tool) for one in settings.experiments):
-        tools = [cells.tool_for(one, settings.tool, variant) for variant in one.variants]
+        tools = [tool_for(one, settings.tool, variant) for variant in one.variants]
         missing = next(filter(lacking, tools), None)
         if missing:
             left_out.append(f"{one.name}: {missing} is not installed: {load.TOOLS[missing].remedy}")
@@ -75,11 +75,11 @@ class Here(contextlib.nullcontext):
 
     @contextlib.contextmanager
     def runner(self, settings, machine, folder):
-        """Return a cells.Runner while its Redis runs."""
+        """Return a Runner while its Redis runs."""
         kept = ["awake"] if settings.awake else []
         with redis.RedisServer(machine.load_cores) as private, yardstick.running(machine), \
                 neighbours.running(kept, machine.server_cores | machine.load_cores):
-            yield cells.Runner(settings, machine, private, folder)
+            yield Runner(settings, machine, private, folder)
 
 
 def environment(settings, machine, findings, stages):
@@ -105,7 +105,7 @@ def environment(settings, machine, findings, stages):
 # ------------------------------------------------------------------ measuring
 
 class Session:
-    """Measures the stages of a plan with a cells.Runner. `looks` is {experiment: [rounds
+    """Measures the stages of a plan with a Runner. `looks` is {experiment: [rounds
     after which it was looked at]}, `rounds` {experiment: how many there were}, `lengthened`
     {experiment: {cell: its rounds}} of those that got more than were planned."""
 
@@ -141,7 +141,8 @@ class Session:
                 self.view.cell(self.runner.skip(cell, "not possible", cell.impossible), 0)
         for _ in range(stage.planned):
             self._round(stage, stage.possible)
-        # _settle() looks now; that there was a look makes each comparison stricter (stats.compare).
+        # _settle() looks at these rounds, now or after the last stage. That it has looked makes
+        # each comparison stricter: env.json tells summaries.make(), for stats.compare(adaptive).
         if stage.possible and not stage.rounds and not stage.drawn:
             self.looks[name].append(LOOKS[0])
 
@@ -222,7 +223,7 @@ class Session:
         rows = [row for row in self.runner.folder.rows
                 if row["experiment"] == stage.experiment.name]
         left = comparisons.unsettled(
-            steadied(rows)[0], [cell.key for cell in some], stage.baseline_of, raw=rows)
+            steadied(rows)[0], [cell.key for cell in some], stage.baseline_of, uncorrected=rows)
         return [cell for cell in some if cell.key in left]
 
 
