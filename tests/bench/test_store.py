@@ -62,6 +62,21 @@ def test_the_whole_is_the_sum_of_its_parts(whole, piece, tmp_path):
     assert [row["repeat"] for row in rundir.read_rows(out / "counted.csv")] == [4]
 
 
+def test_looks_and_lengthened_cells_of_all_runs_are_kept(piece, tmp_path):
+    """Whichever comes last. A cell has the rounds of all of them."""
+    small = piece("small", lambda x: x < 500, seed=2, looks={"answer": [6, 12], "hello": []},
+                  lengthened={"answer": {"keep-alive epoll 100": 3}})
+    large = piece("large", lambda x: x >= 500, seed=3, looks={"answer": [6]},
+                  lengthened={"answer": {"keep-alive epoll 800": 3}, "hello": {}})
+    again = piece("again", lambda x: x < 500, seed=4, looks={"answer": []})
+    for runs, rounds in ([small, large], 3), ([again, large, small], 6):
+        join.join(tmp_path / "out", runs)
+        env = rundir.read_json(tmp_path / "out" / "env.json")
+        assert env["looks"] == {"answer": [6, 12]}
+        assert env["lengthened"]["answer"] == {
+            "keep-alive epoll 100": rounds, "keep-alive epoll 800": 3}
+
+
 @pytest.mark.parametrize("why, wanted, env", [
     ("another commit", lambda x: x < 500, {"source": {"commit": "b", "changed": False}}),
     ("another machine", lambda x: x < 500, {"machine": {"cpu": "another"}}),

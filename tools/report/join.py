@@ -2,15 +2,16 @@
 
     python3 -m tools.bench join FOLDER RUN...     RUN: folders of `make compare`
 
-Writes the rows that were measured and env.json to FOLDER, as if all had been one run;
-`python3 -m tools.bench report FOLDER` makes summary, charts and report from them. env.json is that
-of the first, and lists all under `joined`. A load that was measured again has more rounds:
-those of the next run follow. Runs of different machines or commits are refused, and one with
-AWAKE=1 together with one without. Below docs/results, where figures are committed and CSV files
-are compressed, so are changed sources, and a whole of which more than a tenth of the cells is
-noisy.
+Writes the rows that were measured and env.json to FOLDER, as if all had been one run; `python3 -m
+tools.bench report FOLDER` makes summary, charts and report from them. env.json is that of the
+first, with the looks and the lengthened cells of all, and lists all under `joined`. A load that was
+measured again has more rounds: those of the next run follow. Runs of different machines or commits
+are refused, and one with AWAKE=1 together with one without. Below docs/results, where figures are
+committed and CSV files are compressed, so are changed sources, and a whole of which more than a
+tenth of the cells is noisy.
 """
 
+import collections
 import os
 import pathlib
 import sys
@@ -21,6 +22,7 @@ from tools.report import summaries
 from tools.results import rundir
 
 LOAD = ("experiment", "variant", "x")
+CELL = ("variant", "server", "x")       # what names a cell in `lengthened`, see bench.run.session
 CALL = ("experiment", "variant", "server", "call")
 COMMITTED = os.path.join(TOP, "docs", "results")
 REFERENCE = os.path.join(COMMITTED, "reference")
@@ -66,9 +68,7 @@ def join(folder, runs):
         if counted:
             rundir.write_rows(os.path.join(new, "counted.csv"), counted, rundir.COUNTED)
         rundir.write_json(os.path.join(new, "env.json"), {
-            **first,
-            "looks": {name: seen for env in envs for name, seen in env.get("looks", {}).items()
-                      if seen},
+            **first, **looked_at(envs, samples),
             "joined": [{key: part[key] for key in ("started", "source", "settings", "seed",
                                                    "preflight")}
                        for env in envs for part in env.get("joined", [env])]})
@@ -78,6 +78,23 @@ def join(folder, runs):
         rundir.copy(new, folder, compressed=committed)
     pathlib.Path(folder, "summary.json").unlink(missing_ok=True)    # that of another run
     return len(samples)
+
+
+def looked_at(envs, samples):
+    """Return {"looks": {experiment: [rounds after which one of the runs was looked at]},
+    "lengthened": {experiment: {cell: its rounds in all}}, of those that got more than were planned
+    in one of the runs}. `samples` are the rows of all."""
+    looks, lengthened = {}, {}
+    rounds = collections.Counter(
+        (row["experiment"], " ".join(map(str, filter(None, map(row.get, CELL)))))
+        for row in samples)
+    for env in envs:
+        for name, seen in env.get("looks", {}).items():
+            if seen:
+                looks[name] = sorted({*looks.get(name, ()), *seen})
+        for name, some in env.get("lengthened", {}).items():
+            lengthened.setdefault(name, {}).update((cell, rounds[name, cell]) for cell in some)
+    return {"looks": looks, "lengthened": lengthened}
 
 
 def check_fit(envs, summary):
