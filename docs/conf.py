@@ -10,7 +10,7 @@ author = "the zerohttpd authors"
 copyright = "2026 the zerohttpd authors"       # the name that Sphinx asks for
 html_title = "zerohttpd: one web server, seven ways to wait"
 extensions = ["myst_parser", "tools.book.extension", "tools.book.exact", "tools.book.guess",
-              "tools.book.published", "tools.book.read", "tools.book.trivial"]
+              "tools.book.published", "tools.book.read", "tools.book.steps", "tools.book.trivial"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block", "attrs_inline"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]
