@@ -113,8 +113,12 @@ def test_a_lag_is_noted(name, rate, sent, lag, tmp_path):
     assert bool(found.notes) == (lag > 2)
 
 
-def test_oha_leaves_the_time_of_each_answer(tmp_path):
-    """Where it is asked for: several of them then have percentiles together."""
+def test_oha_leaves_the_time_of_each_answer(tmp_path, monkeypatch):
+    """Where it is asked for: several of them then have percentiles together. What oha says of its
+    storing stands amid its report."""
+    first, *rest = OUTPUTS["oha_good"].splitlines(keepends=True)
+    monkeypatch.setitem(OUTPUTS, "oha_good", "".join([
+        first, "Storing results to /tmp/load/requests.db\n\n", *rest]))
     assert parsed("oha_good", tmp_path, **TEN).times is None
     again = parsed("oha_good", tmp_path, **TEN, keep_times=True)
     assert again.times == {2000: 100}

@@ -83,22 +83,22 @@ def test_every_worker_of_a_pool_has_served_before_the_load(name, worker, tmp_pat
     assert live.served == 0                         # the warm-up is not the load's
 
 
-@pytest.mark.parametrize("name, most", [("threaded", 0.2), ("epoll", 0.2)])
-def test_what_a_server_keeps_for_clients_is_there_before_the_load(name, most, worker, tmp_path):
-    """As many at the same time again touch hardly any new memory: fewer page faults each. Where
-    connections are held open, there is no such warm-up: the growth for each is measured."""
+def test_what_a_server_keeps_for_clients_is_there_before_the_load(worker, tmp_path):
+    """04 has touched the memory of its slots: as many clients again cause fewer page faults, those
+    of their threads. Where connections are held open, there is no such warm-up: what each of them
+    adds is measured."""
     def faults(cell, live):
         before = procfs.process(live.pid).faults
         worker._warm_up(cell, live)
         return procfs.process(live.pid).faults - before
 
-    server = servers.named(name)
+    server = servers.named("threaded")
     cell = plan.Cell(ANSWER, server, ANSWER.variants[0], 200)
     with servers.running(server, servers.Start(cores=CORES), str(tmp_path / "log")) as live:
         held = dataclasses.replace(cell, experiment=HELLO)
         assert faults(held, live) == 0
-        assert faults(cell, live) > 100
-        assert min(faults(cell, live) for _ in range(3)) < most * 200
+        first = faults(cell, live)
+        assert first > 200 and min(faults(cell, live) for _ in range(3)) < first / 3
     assert live.served == 0
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import sqlite3
 from collections import Counter
 
@@ -11,6 +12,7 @@ from tools.bench.load.base import Result, Tool, behind
 # What oha stores of each answer: `start`, the seconds when its request was sent,
 # `start_latency_correction`, when it was due, `duration`, from then to its end, and `status`.
 STORED = "requests.db"
+SAYS = re.compile(r"^Storing results to .*\n+", re.MULTILINE)     # on stderr, amid its report
 
 
 class Oha(Tool):
@@ -35,6 +37,7 @@ class Oha(Tool):
 
     def parse(self, text, job, folder):
         """Return the Result of oha's report."""
+        text = SAYS.sub("", text)
         self.find(r"\A\{[^\0]*\}\s*\Z", text)
         found = json.loads(text)
         answers, errors = found["statusCodeDistribution"], found["errorDistribution"]
