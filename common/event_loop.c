@@ -40,7 +40,7 @@ void event_loop_init(struct event_loop *loop, const struct server *server,
                                        .clock = &loop->base.http.clock,
                                        .loop = loop,
                                        .watch = loop->watch_redis,
-                                       .on_reply = client_replied};
+                                       .deliver = client_replied};
     loop->listener = server->listeners[number];
     loop->max_clients = server->options.max_connections;
 }
@@ -58,7 +58,7 @@ static void remove_deadline(struct event_loop *loop, struct client *client)
 {
     /* In a queue prev is never NULL: the first one's is the last one. */
     if (client->prev != NULL)
-        DL_DELETE(loop->deadline_queues[client->queue], client);
+        DL_DELETE(loop->deadline_queues[client->phase], client);
     client->prev = NULL;
 }
 
@@ -66,9 +66,9 @@ static void set_deadline(struct event_loop *loop, struct client *client)
 {
     enum http_phase phase = http_conn_phase(&client->conn);
     remove_deadline(loop, client);
-    if (client->queue != phase) /* a stall of the new phase counts from now */
+    if (client->phase != phase) /* a stall of the new phase counts from now */
         net_delivery_begin(&client->delivery, loop->base.http.clock.now_ms);
-    client->queue = (unsigned char)phase;
+    client->phase = (unsigned char)phase;
     client->deadline_ms =
         loop->base.http.clock.now_ms +
         http_phase_timeout_ms(&loop->base.server->site, phase);
@@ -174,7 +174,7 @@ static bool write_response(struct event_loop *loop, struct client *client)
     /* What follows gets a new deadline, even if that is another answer:
      * event_loop_serve() sets one for a client in no queue. (100 Continue is
      * no answer: the deadline of its request stays.) */
-    if (http_conn_phase(&client->conn) == HTTP_PHASE_ANSWER)
+    if (http_conn_phase(&client->conn) == HTTP_PHASE_DELIVER)
         remove_deadline(loop, client);
     net_delivery_begin(&client->delivery, loop->base.http.clock.now_ms);
     http_conn_sent(&client->conn, (size_t)n);
@@ -242,7 +242,7 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
     }
     /* A deadline starts with a phase. Bytes that the client sends do not
      * extend it. */
-    if (client->prev == NULL || client->queue != http_conn_phase(&client->conn))
+    if (client->prev == NULL || client->phase != http_conn_phase(&client->conn))
         set_deadline(loop, client);
     /* All are watched before they are first read; for this one, that has
      * failed. No second attempt now: Redis' reply brings it back. */

@@ -22,8 +22,8 @@ struct client {
     int fd;
     int index;                 /* 06: of its entry in poll's array */
     unsigned char replies_due; /* from Redis */
-    unsigned char queue;       /* its deadline queue, enum http_phase, at
-                                  first NEW; it is in none if prev is NULL */
+    unsigned char phase;       /* of its deadline, enum http_phase, at first
+                                  NEW; it is in no queue if prev is NULL */
     bool readable;             /* recv() may find data: false for a new client,
                                   after EAGAIN and after a short read */
     bool hangup;               /* the client has closed its side: read to the

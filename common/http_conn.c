@@ -42,7 +42,7 @@ void http_conn_finish(struct http_conn *c)
 static bool has_output(const struct http_conn *c)
 {
     const struct http_exchange *x = c->x;
-    return x != NULL && (x->out_sent < x->out.len || x->body.left > 0);
+    return x != NULL && (x->out_sent < x->out.len || x->file_part.left > 0);
 }
 
 enum http_phase http_conn_phase(const struct http_conn *c)
@@ -50,10 +50,10 @@ enum http_phase http_conn_phase(const struct http_conn *c)
     /* "100 Continue" is part of a request: it does not stop the clock of
      * the body that the client then sends. */
     if (has_output(c) && !c->x->only_continue)
-        return HTTP_PHASE_ANSWER;
+        return HTTP_PHASE_DELIVER;
     switch ((enum http_conn_state)c->state) {
     case HTTP_CONN_ANSWER:
-    case HTTP_CONN_REDIS: return HTTP_PHASE_ANSWER;
+    case HTTP_CONN_REDIS: return HTTP_PHASE_DELIVER;
     case HTTP_CONN_HEAD:
     case HTTP_CONN_BODY: return HTTP_PHASE_REQUEST;
     case HTTP_CONN_CLOSING:
@@ -166,11 +166,11 @@ static void read_body(struct http_conn *c)
 static void advance(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
-    if (c->state == HTTP_CONN_IDLE && http_exchange_has_begun(x))
+    if (c->state == HTTP_CONN_IDLE && http_exchange_find_request(x))
         c->state = HTTP_CONN_HEAD;
     /* While part of a file, or HTTP_BATCH_MAX bytes of collected answers,
      * wait to be sent, no further request is begun. */
-    if (c->state == HTTP_CONN_HEAD && x->body.left == 0 &&
+    if (c->state == HTTP_CONN_HEAD && x->file_part.left == 0 &&
         x->out.len < HTTP_BATCH_MAX)
         parse_head(c);
     if (c->state == HTTP_CONN_BODY)
@@ -238,7 +238,7 @@ void http_conn_received(struct http_conn *c, size_t n)
  * complete and its log entry is made. http_conn_want() looks for the next
  * request, not this function: the caller needs the log entry first, and its
  * line is a slice of the input. */
-static bool end_answer(struct http_conn *c)
+static bool answer_or_wait(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
     if (x->replied < x->asked) {
@@ -272,7 +272,7 @@ bool http_conn_answer(struct http_conn *c, bool may_keep)
         response_error(x, refused, NULL);
     else
         router_dispatch(x);
-    return end_answer(c);
+    return answer_or_wait(c);
 }
 
 const struct redis_command *http_conn_next_command(struct http_conn *c)
@@ -283,7 +283,7 @@ const struct redis_command *http_conn_next_command(struct http_conn *c)
 bool http_conn_reply(struct http_conn *c, const struct redisReply *reply)
 {
     page_reply(c->x, reply);
-    return end_answer(c);
+    return answer_or_wait(c);
 }
 
 void http_conn_output(const struct http_conn *c, struct http_output *output)
@@ -291,13 +291,14 @@ void http_conn_output(const struct http_conn *c, struct http_output *output)
     const struct http_exchange *x = c->x;
     /* The end of an answer from memory leaves in one packet with the
      * FIN. */
-    bool more = x->body.left > 0 || c->state == HTTP_CONN_CLOSING;
+    bool more = x->file_part.left > 0 || c->state == HTTP_CONN_CLOSING;
     if (x->out_sent < x->out.len)
         *output = (struct http_output){x->out.data + x->out_sent,
                                        x->out.len - x->out_sent, more, -1, 0};
     else
-        *output = (struct http_output){NULL, x->body.left, false,
-                                       x->body.file->fd, x->body.offset};
+        *output = (struct http_output){NULL, x->file_part.left, false,
+                                       x->file_part.file->fd,
+                                       x->file_part.offset};
 }
 
 void http_conn_sent(struct http_conn *c, size_t n)
@@ -306,14 +307,14 @@ void http_conn_sent(struct http_conn *c, size_t n)
     if (x->out_sent < x->out.len) {
         x->out_sent += n;
     } else {
-        x->body.offset += (off_t)n;
-        x->body.left -= n;
+        x->file_part.offset += (off_t)n;
+        x->file_part.left -= n;
     }
     if (has_output(c))
         return;
 
-    file_release(x->body.file);
-    x->body = (struct http_body){0};
+    file_release(x->file_part.file);
+    x->file_part = (struct http_file_part){0};
     x->out_sent = 0;
     x->only_continue = false;
     buffer_reset(&x->out, HTTP_BATCH_MAX);
@@ -344,7 +345,7 @@ int http_phase_timeout_ms(const struct site *site, enum http_phase phase)
     case HTTP_PHASE_NEW: return FIRST_BYTE_FACTOR * site->request_timeout_ms;
     case HTTP_PHASE_IDLE: return site->keep_alive_ms;
     case HTTP_PHASE_REQUEST: return site->request_timeout_ms;
-    case HTTP_PHASE_ANSWER: return LOOK_MS;
+    case HTTP_PHASE_DELIVER: return LOOK_MS;
     case HTTP_PHASE_LINGER: return LINGER_MS;
     case HTTP_PHASES: break;
     }
@@ -367,7 +368,7 @@ void http_conn_on_timeout(struct http_conn *c, enum http_delivery delivery)
         if (delivery != HTTP_UNDER_WAY)
             c->state = HTTP_CONN_OVER;
         break;
-    case HTTP_PHASE_ANSWER:
+    case HTTP_PHASE_DELIVER:
         if (delivery == HTTP_STALLED && has_output(c) &&
             c->state != HTTP_CONN_REDIS)
             http_conn_abort(c);

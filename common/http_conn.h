@@ -54,7 +54,7 @@ enum http_phase {
     HTTP_PHASE_NEW,     /* before the first byte of the first request */
     HTTP_PHASE_IDLE,    /* before the first byte of a later request */
     HTTP_PHASE_REQUEST, /* before the end of a request that has begun */
-    HTTP_PHASE_ANSWER,  /* before the socket has taken the answer */
+    HTTP_PHASE_DELIVER, /* before the socket has taken the answer */
     HTTP_PHASE_LINGER,  /* after the last answer, before the close */
     HTTP_PHASES         /* how many; for serve_blocking: none yet */
 };
@@ -65,14 +65,14 @@ enum http_phase {
  *     state          wants     phase
  *     IDLE           READ      NEW before the first answer, then IDLE
  *     HEAD, BODY     READ      REQUEST
- *     ANSWER         ANSWER    ANSWER
- *     REDIS          REDIS     ANSWER
+ *     ANSWER         ANSWER    DELIVER
+ *     REDIS          REDIS     DELIVER
  *     NEXT           http_conn_want() makes it IDLE, HEAD, BODY or ANSWER
  *     CLOSING        FIN       LINGER
  *     LINGER         LINGER    LINGER
  *     OVER           CLOSE     LINGER
  *
- * As long as bytes of an answer are left to send, the phase is ANSWER, and
+ * As long as bytes of an answer are left to send, the phase is DELIVER, and
  * where READ or FIN stands the connection wants WRITE. */
 enum http_conn_state {
     HTTP_CONN_IDLE,    /* nothing of the next request has arrived; the last
@@ -178,10 +178,10 @@ void http_conn_lingered(struct http_conn *c, bool discarded,
                         enum http_delivery delivery);
 
 /* Returns how many milliseconds a phase may last: IDLE since the last
- * answer, the others since they began. ANSWER ends when the socket has taken
- * the answer, LINGER when the client has it; for them this is how often to
- * look how far it has come. (While the page waits for Redis, that has a
- * deadline of its own: REDIS_TIMEOUT_MS.) */
+ * answer, the others since they began. DELIVER ends when the socket has
+ * taken the answer, LINGER when the client has it; for them this is how
+ * often to look how far it has come. (While the page waits for Redis, that
+ * has a deadline of its own: REDIS_TIMEOUT_MS.) */
 int http_phase_timeout_ms(const struct site *site, enum http_phase phase);
 
 /* Returns for how long a client may take nothing of its answer. */
@@ -191,6 +191,6 @@ static inline int http_stall_timeout_ms(const struct site *site)
 }
 
 /* The deadline of the phase has passed. A request that has begun is
- * answered with 408. ANSWER goes on unless it has stalled; so does LINGER
+ * answered with 408. DELIVER goes on unless it has stalled; so does LINGER
  * until the answer is delivered. Any other phase: http_conn_finish(). */
 void http_conn_on_timeout(struct http_conn *c, enum http_delivery delivery);

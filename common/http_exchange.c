@@ -88,8 +88,8 @@ void http_exchange_release(struct http_exchange **released)
     if (x == NULL)
         return;
     struct http_context *context = x->context;
-    file_release(x->body.file);
-    x->body = (struct http_body){0};
+    file_release(x->file_part.file);
+    x->file_part = (struct http_file_part){0};
     x->in_start = x->in_end = x->out_sent = 0;
     x->refused = 0;
     x->only_continue = false;
@@ -110,7 +110,7 @@ void http_exchange_compact(struct http_exchange *x)
     x->in_start = 0;
 }
 
-bool http_exchange_has_begun(struct http_exchange *x)
+bool http_exchange_find_request(struct http_exchange *x)
 {
     while (x->in_start < x->in_end) {
         const char *p = x->in + x->in_start;

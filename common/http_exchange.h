@@ -31,7 +31,8 @@ enum {
     HTTP_PATH_MAX = 1024,   /* decoded path; a longer one names no file: 404 */
 };
 
-struct http_body { /* the part of a file that follows the bytes in `out` */
+/* The part of a file that follows the bytes in `out`. */
+struct http_file_part {
     struct open_file *file; /* holds a reference */
     off_t offset;
     size_t left;            /* bytes still to send; 0: none */
@@ -100,7 +101,7 @@ struct http_exchange {
     size_t out_sent;        /* bytes of `out` already sent */
     bool only_continue;     /* all of `out` is "100 Continue" */
     struct buffer out;
-    struct http_body body;
+    struct http_file_part file_part;
 
     /* Input: in[in_start..in_end) has been read and not been used yet. */
     size_t in_start, in_end;
@@ -144,4 +145,4 @@ void http_exchange_compact(struct http_exchange *x);
 
 /* Skips empty lines before a request line. Returns whether anything of a
  * request is there; the first half of an empty line is not. */
-bool http_exchange_has_begun(struct http_exchange *x);
+bool http_exchange_find_request(struct http_exchange *x);

@@ -93,8 +93,8 @@ void response_update_fields(struct http_context *context)
 
 void response_drop(struct http_exchange *x)
 {
-    file_release(x->body.file);
-    x->body = (struct http_body){0};
+    file_release(x->file_part.file);
+    x->file_part = (struct http_file_part){0};
     x->out.failed = false;
     x->out.len = x->out_start;
 }
@@ -137,7 +137,8 @@ void response_field(struct http_exchange *x, const char *name,
     buffer_append_literal(&x->out, "\r\n");
 }
 
-static void end_head(struct http_exchange *x, struct slice type, size_t length)
+static void end_response_head(struct http_exchange *x, struct slice type,
+                              size_t length)
 {
     check_not_ended(x);
     buffer_append_literal(&x->out, "Content-Type: ");
@@ -170,7 +171,7 @@ static void complete_answer(struct http_exchange *x)
 void response_content(struct http_exchange *x, struct slice type,
                       struct slice content)
 {
-    end_head(x, type, content.n);
+    end_response_head(x, type, content.n);
     if (x->request.method != HTTP_HEAD) {
         x->content_bytes = content.n;
         buffer_append_slice(&x->out, content);
@@ -187,10 +188,10 @@ void response_buffer(struct http_exchange *x, struct slice type)
 void response_file(struct http_exchange *x, struct slice type,
                    struct open_file *file, off_t offset, size_t length)
 {
-    end_head(x, type, length);
+    end_response_head(x, type, length);
     if (x->request.method != HTTP_HEAD && length > 0) {
         x->content_bytes = length;
-        x->body = (struct http_body){file, offset, length};
+        x->file_part = (struct http_file_part){file, offset, length};
     } else {
         file_release(file);
     }

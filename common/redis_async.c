@@ -99,7 +99,7 @@ static void replied(redisAsyncContext *context, void *reply, void *client)
         forget(redis, true);
         redisAsyncFree(context);
     }
-    redis->on_reply(redis->loop, client, reply); /* client_replied() */
+    redis->deliver(redis->loop, client, reply); /* client_replied() */
 }
 
 bool redis_async_queue(struct redis_async *redis,

@@ -31,7 +31,7 @@ struct redis_async {
     void (*watch)(void *loop, int fd, short events);
     /* Delivers a reply to a client, or NULL when there will be none: the
      * loop's client_replied(). The reply stays hiredis'. */
-    void (*on_reply)(void *loop, void *client, const redisReply *reply);
+    void (*deliver)(void *loop, void *client, const redisReply *reply);
 
     redisAsyncContext *context; /* NULL: no connection */
     struct redis_bounds bounds;

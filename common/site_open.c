@@ -107,7 +107,7 @@ static void find_pictures(struct site *site)
 
 /* Ends the process for a mistake that would otherwise show only when a
  * client asks, and gets the wrong page or none. */
-static void check_page(const struct page *page)
+static void check_definition(const struct page *page)
 {
     if (page->path == NULL || page->path[0] != '/')
         die("a page has the path \"%s\"; a path begins with /",
@@ -134,7 +134,7 @@ void site_open(struct site *site, const char *root)
             "it", strerror(errno));
     find_pictures(site);
     for (const struct page *const *page = router_pages; *page != NULL; page++) {
-        check_page(*page);
+        check_definition(*page);
         site->names_clients |= (*page)->names_client;
         if ((*page)->template != NULL)
             add_template(site, root, *page);

@@ -549,7 +549,7 @@ TEST(behind_an_earlier_answer_it_is_part_of_that)
                           "Content-Length: 30\r\n\r\n");
     client_step(&client);
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_WRITE);
-    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_ANSWER);
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_DELIVER);
     client_run(&client);
     assert_statuses("200 100");
     assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_REQUEST);
@@ -562,7 +562,7 @@ TEST(each_phase_has_its_timeout)
     assert_int_equal(http_phase_timeout_ms(&s, HTTP_PHASE_NEW), 60000);
     assert_int_equal(http_phase_timeout_ms(&s, HTTP_PHASE_IDLE), 5000);
     assert_int_equal(http_phase_timeout_ms(&s, HTTP_PHASE_REQUEST), 10000);
-    assert_int_equal(http_phase_timeout_ms(&s, HTTP_PHASE_ANSWER), 1000);
+    assert_int_equal(http_phase_timeout_ms(&s, HTTP_PHASE_DELIVER), 1000);
     assert_int_equal(http_stall_timeout_ms(&s), 20000);
     assert_int_equal(http_phase_timeout_ms(&s, HTTP_PHASE_LINGER), 1000);
 }
@@ -577,9 +577,9 @@ TEST(a_request_goes_through_its_phases)
     assert_int_equal(http_conn_phase(c), HTTP_PHASE_REQUEST);
     client.unread = SLICE("guest-name=Ada&guest-remarks=a");
     client_step(&client);
-    assert_int_equal(http_conn_phase(c), HTTP_PHASE_ANSWER);
+    assert_int_equal(http_conn_phase(c), HTTP_PHASE_DELIVER);
     client_step(&client);
-    assert_int_equal(http_conn_phase(c), HTTP_PHASE_ANSWER);
+    assert_int_equal(http_conn_phase(c), HTTP_PHASE_DELIVER);
     client_step(&client);
     assert_int_equal(http_conn_phase(c), HTTP_PHASE_IDLE);
 }
@@ -604,7 +604,7 @@ TEST(a_complete_request_has_no_deadline)
     memcpy(http_conn_input(c, &room), HELLO, sizeof HELLO - 1);
     http_conn_received(c, sizeof HELLO - 1);
     assert_int_equal(http_conn_want(c), HTTP_WANT_ANSWER);
-    assert_int_equal(http_conn_phase(c), HTTP_PHASE_ANSWER);
+    assert_int_equal(http_conn_phase(c), HTTP_PHASE_DELIVER);
 }
 
 TEST(an_idle_connection_owns_no_buffer)
@@ -686,7 +686,7 @@ TEST(a_client_that_takes_nothing_is_closed_when_it_stalls)
 {
     client.unread = SLICE(GET("/big.bin"));
     client_step(&client);
-    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_ANSWER);
+    assert_int_equal(http_conn_phase(&client.conn), HTTP_PHASE_DELIVER);
     http_conn_on_timeout(&client.conn, HTTP_UNDER_WAY);
     assert_int_equal(http_conn_want(&client.conn), HTTP_WANT_WRITE);
     http_conn_on_timeout(&client.conn, HTTP_DELIVERED);

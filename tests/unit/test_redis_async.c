@@ -54,7 +54,7 @@ static int begin(void **state)
     clock_of_loop = (struct clock){.now_ms = 1000000};
     redis = (struct redis_async){.address = &address, .clock = &clock_of_loop,
                                  .loop = &folder, .watch = watch,
-                                 .on_reply = on_reply};
+                                 .deliver = on_reply};
     watched = (struct pollfd){.fd = -1};
     watch_calls = 0;
     replies[0] = '\0';

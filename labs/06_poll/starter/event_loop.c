@@ -39,10 +39,11 @@ static bool read_request(struct event_loop *loop, struct client *client)
  * Returns true when the next step can be taken now; false when the client has
  * to wait until its socket has room.
  *
- *   bytes taken   if http_conn_phase() is HTTP_PHASE_ANSWER, remove_deadline():
- *                 the next phase has its own. ("100 Continue" is part of a
- *                 request, whose deadline stays.) Then net_delivery_begin(),
- *                 because the answer makes progress, and http_conn_sent()
+ *   bytes taken   if http_conn_phase() is HTTP_PHASE_DELIVER,
+ *                 remove_deadline(): the next phase has its own. ("100
+ *                 Continue" is part of a request, whose deadline stays.) Then
+ *                 net_delivery_begin(), because the answer makes progress, and
+ *                 http_conn_sent()
  *   EAGAIN        the send buffer is full
  *   EINTR         a signal came while sendfile(2) sent a file; true: try again
  *   other errors  http_conn_finish(), true: this client gets no more, but what
@@ -63,7 +64,7 @@ static bool write_response(struct event_loop *loop, struct client *client)
  *      any other want, go on: no event of the socket would bring it back.
  *   2. step() may have ended the client: client->closed. Return then.
  *   3. At the end: set_deadline(), if the client is in no deadline queue
- *      (client->prev) or its phase has changed (client->queue). Then
+ *      (client->prev) or its phase has changed (client->phase). Then
  *      loop->watch(), with `share_used` true if the client was left by rule 1; if it
  *      returns false, watch_failed(). A client that wants REDIS and is not
  *      watched yet needs no watch: the reply brings it back. */

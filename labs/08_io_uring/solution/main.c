@@ -61,7 +61,7 @@ struct client {
     struct http_conn conn;
     int fd;
     unsigned char replies_due; /* from Redis */
-    unsigned char queue;       /* its deadline queue, enum http_phase */
+    unsigned char phase;       /* of its deadline, enum http_phase */
     bool receiving;            /* the kernel has a recv of this client */
     bool sending;              /* ... a send, or a poll for room to send */
     bool ended;                /* end of file: read what is left, then close */
@@ -201,7 +201,7 @@ static void submit_close(struct loop *loop, const struct client *client)
 static void remove_deadline(struct loop *loop, struct client *client)
 {
     if (client->prev != NULL)
-        DL_DELETE(loop->deadline_queues[client->queue], client);
+        DL_DELETE(loop->deadline_queues[client->phase], client);
     client->prev = NULL;
 }
 
@@ -209,12 +209,12 @@ static void remove_deadline(struct loop *loop, struct client *client)
 static void set_deadline(struct loop *loop, struct client *client)
 {
     enum http_phase phase = http_conn_phase(&client->conn);
-    if (client->prev != NULL && client->queue == phase)
+    if (client->prev != NULL && client->phase == phase)
         return;
     remove_deadline(loop, client);
-    if (client->queue != phase)
+    if (client->phase != phase)
         net_delivery_begin(&client->delivery, loop->base.http.clock.now_ms);
-    client->queue = (unsigned char)phase;
+    client->phase = (unsigned char)phase;
     client->deadline_ms =
         loop->base.http.clock.now_ms +
         http_phase_timeout_ms(&loop->base.server->site, phase);
@@ -331,7 +331,7 @@ static bool ask_redis(struct loop *loop, struct client *client)
 static void sent(struct loop *loop, struct client *client, ssize_t n)
 {
     /* The next phase has its own. "100 Continue" is part of a request. */
-    if (http_conn_phase(&client->conn) == HTTP_PHASE_ANSWER)
+    if (http_conn_phase(&client->conn) == HTTP_PHASE_DELIVER)
         remove_deadline(loop, client);
     if (n < 0) { /* EPIPE, ECONNRESET, or EIO: a file that was cut */
         http_conn_finish(&client->conn);
@@ -624,7 +624,7 @@ static void accept_or_not(struct loop *loop)
  * lasted too long; an answer goes on unless it has stalled. */
 static void expire_sending(struct loop *loop, struct client *client)
 {
-    if (http_conn_phase(&client->conn) == HTTP_PHASE_ANSWER &&
+    if (http_conn_phase(&client->conn) == HTTP_PHASE_DELIVER &&
         look(loop, client) != HTTP_STALLED)
         set_deadline(loop, client);
     else
@@ -755,7 +755,7 @@ static void loop_init(struct loop *loop, const struct server *server)
                                        .clock = &loop->base.http.clock,
                                        .loop = loop,
                                        .watch = watch_redis,
-                                       .on_reply = client_replied};
+                                       .deliver = client_replied};
     ring_init(loop);
     pool_init(loop);
 }

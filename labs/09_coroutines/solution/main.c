@@ -252,7 +252,7 @@ static void write_response(struct client *client)
     if (n >= 0) {
         /* What follows has a deadline of its own, but not the request behind a
          * "100 Continue". */
-        if (http_conn_phase(&client->conn) == HTTP_PHASE_ANSWER)
+        if (http_conn_phase(&client->conn) == HTTP_PHASE_DELIVER)
             remove_deadline(client);
         net_delivery_begin(&client->delivery,
                            client->loop->base.http.clock.now_ms);
@@ -533,7 +533,7 @@ static void loop_init(struct loop *loop, const struct server *server)
                                        .clock = &loop->base.http.clock,
                                        .loop = loop,
                                        .watch = watch_redis,
-                                       .on_reply = replied};
+                                       .deliver = replied};
     loop->listener = server->listeners[0];
     struct epoll_event event = {.events = EPOLLIN | EPOLLET,
                                 .data.ptr = &loop->listener};
