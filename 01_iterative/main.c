@@ -19,9 +19,10 @@
 #include "../common/serve_blocking.h"
 #include "../common/server.h"
 
-static const struct architecture architecture = {
-    .folder = "01_iterative", .name = "iterative", .kind = POOL,
-    .keeps_files = true};
+static const struct architecture architecture = { /* see options.h */
+    .folder = "01_iterative", .name = "iterative",
+    .kind = POOL, /* of one worker */
+    .keeps_files = true}; /* from one client to the next */
 
 /* The only process: accepts clients and serves each to the end. */
 static void serve_clients(const struct server *server)
@@ -37,7 +38,7 @@ static void serve_clients(const struct server *server)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* reachable to the end: no leak */
+    static struct server server; /* so a leak checker finds what it has */
 
     server_start(&server, &architecture, argc, argv);
     server_ready(&server, "1 process");

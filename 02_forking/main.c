@@ -22,7 +22,7 @@
 #include "../common/serve_blocking.h"
 #include "../common/server.h"
 
-static const struct architecture architecture = {
+static const struct architecture architecture = { /* see options.h */
     .folder = "02_forking", .name = "forking", .kind = PER_CONNECTION};
 
 /* How many more children may be made. It is in memory that they share: when
@@ -108,7 +108,7 @@ static void serve_clients(const struct server *server)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* reachable to the end: no leak */
+    static struct server server; /* so a leak checker finds what it has */
 
     server_start(&server, &architecture, argc, argv);
     room = &server.shared->room;

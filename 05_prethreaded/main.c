@@ -20,7 +20,7 @@
 #include "../common/serve_blocking.h"
 #include "../common/server.h"
 
-static const struct architecture architecture = {
+static const struct architecture architecture = { /* see options.h */
     .folder = "05_prethreaded", .name = "prethreaded", .kind = POOL,
     .keeps_files = true, .threads = 100};
 
@@ -89,7 +89,7 @@ static void wait_for_stop(const struct server *server)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* reachable to the end: no leak */
+    static struct server server; /* so a leak checker finds what it has */
 
     server_start(&server, &architecture, argc, argv);
     pthread_t *threads = create_threads(&server);

@@ -17,14 +17,15 @@
 #include "../common/event_loop.h"
 #include "../common/server.h"
 
-static const struct architecture architecture = {
+static const struct architecture architecture = { /* see options.h */
     .folder = "06_poll", .name = "poll", .kind = EVENT_LOOP};
 
 /* The entries of poll's array: clients follow the first two. */
 enum { LISTENER, REDIS, FIRST_CLIENT };
 
 struct loop {
-    struct event_loop base; /* first: one pointer serves for both */
+    struct event_loop base; /* first: one pointer serves for both; its own
+                               `base` is a struct worker */
     struct pollfd *fds;
     void **sources;         /* sources[i]: whose descriptor is in fds[i] */
     int used;
@@ -128,7 +129,7 @@ static void serve_clients(const struct server *server, int number)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* reachable to the end: no leak */
+    static struct server server; /* so a leak checker finds what it has */
 
     server_start(&server, &architecture, argc, argv);
     server_ready(&server, "1 loop");

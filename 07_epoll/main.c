@@ -22,22 +22,23 @@
 #include "../common/server.h"
 #include "../common/worker_processes.h"
 
-static const struct architecture architecture = {
+static const struct architecture architecture = { /* see options.h */
     .folder = "07_epoll", .name = "epoll", .kind = EVENT_LOOP,
     .workers = 1};
 
 enum { EVENTS_PER_WAIT = 256 };
 
 struct loop {
-    struct event_loop base; /* first: one pointer serves for both */
+    struct event_loop base; /* first: one pointer serves for both; its own
+                               `base` is a struct worker */
     struct epoll_event events[EVENTS_PER_WAIT];
     int epoll;
 };
 
 /* Called whenever a client has to wait, for Redis too. The first time, it
  * is added, and stays. Adding reports what is ready already; after that
- * EPOLLET reports a change once, and `readable` remembers it until recv()
- * finds no more. After `share_used`, EPOLL_CTL_MOD reports it again.
+ * EPOLLET reports a change once, and client->readable remembers it until
+ * recv() finds no more. After `share_used`, EPOLL_CTL_MOD reports it again.
  * EPOLLOUT is asked for only when a client first has to wait to write: a
  * new socket is writable, and would wake the loop up for nothing. */
 static bool watch(struct event_loop *base, struct client *client,
@@ -91,8 +92,8 @@ static void serve_ready(struct loop *loop, int ready)
                          loop->events[i].events);
 }
 
-/* The listening socket is edge-triggered, too: base.accept_pending remembers
- * that clients may be left in its queue. */
+/* The listener is edge-triggered, too: base.accept_pending remembers that
+ * more may wait. event_loop_ready() tells sources apart by address. */
 static void loop_init(struct loop *loop)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET,
@@ -123,8 +124,8 @@ static void serve_clients(const struct server *server, int number)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* reachable to the end: no leak */
-    static struct worker_processes workers; /* reachable to the end: no leak */
+    static struct server server; /* so a leak checker finds what it has */
+    static struct worker_processes workers; /* likewise */
     int number;
 
     server_start(&server, &architecture, argc, argv);

@@ -11,8 +11,8 @@
 #include "signals.h"
 
 /* Longer request lines are cut, with "...". So a line is at most PIPE_BUF
- * bytes long, even if each has to be escaped: a pipe takes all of it or
- * nothing. */
+ * bytes long, even if each byte has to be escaped: a pipe takes all of it
+ * or nothing. */
 enum { LINE_REQUEST_MAX = 960 };
 
 static int open_path(const char *path)

@@ -3,8 +3,8 @@
  * event_loop.h.
  *
  * Read it next to serve_blocking.c: the same switch, the same steps, in the
- * same order. Where that one waits, this one returns to its loop; that file
- * says what else differs, and why.
+ * same order. Where that one waits, this one returns to its loop; Redis'
+ * replies come through client_replied(). That file says what else differs.
  */
 #include "event_loop.h"
 
@@ -20,8 +20,8 @@
 /* After this many steps, a client's next read or write waits until the loop
  * has served others. Six are enough for a request, the head of its answer and
  * three pieces of a file. Without a limit, one fast reader of a huge file
- * would keep all others waiting. Requests that one read has brought are all
- * answered before, up to a file, HTTP_BATCH_MAX bytes or a wait for Redis. */
+ * would keep all others waiting. But all requests that one read brought are
+ * answered, up to a file, HTTP_BATCH_MAX bytes or a wait for Redis. */
 enum { STEPS_PER_ITERATION = 6 };
 
 /* How often a loop that may not accept looks again: one that stops looks at
@@ -75,9 +75,8 @@ static void set_deadline(struct event_loop *loop, struct client *client)
     DL_APPEND(loop->deadline_queues[phase], client);
 }
 
-/* Events that the kernel has already reported may still point to this
- * client, and so may replies that are due: its memory is freed after
- * both. */
+/* Events that the kernel has reported and replies that are due may still
+ * point to this client: its memory is freed after both. */
 static void end_client(struct event_loop *loop, struct client *client)
 {
     remove_deadline(loop, client);
@@ -125,7 +124,7 @@ static bool read_request(struct event_loop *loop, struct client *client)
 static bool answer_request(struct event_loop *loop, struct client *client)
 {
     struct http_conn *conn = &client->conn;
-    conn->x->peer = client->peer;
+    conn->x->peer = client->peer; /* in its exchange, for page_client() */
     if (http_conn_answer(conn, worker_may_keep(&loop->base, conn)))
         worker_log_answer(&loop->base, conn, client->peer);
     return true;
@@ -176,6 +175,7 @@ static bool write_response(struct event_loop *loop, struct client *client)
      * no answer: the deadline of its request stays.) */
     if (http_conn_phase(&client->conn) == HTTP_PHASE_DELIVER)
         remove_deadline(loop, client);
+    /* The socket took bytes: progress, so the answer has not stalled. */
     net_delivery_begin(&client->delivery, loop->base.http.clock.now_ms);
     http_conn_sent(&client->conn, (size_t)n);
     return true;
@@ -240,12 +240,11 @@ void event_loop_serve(struct event_loop *loop, struct client *client)
         if (client->closed)
             return;
     }
-    /* A deadline starts with a phase. Bytes that the client sends do not
-     * extend it. */
+    /* A deadline starts with a phase; what arrives does not extend it. */
     if (client->prev == NULL || client->phase != http_conn_phase(&client->conn))
         set_deadline(loop, client);
-    /* All are watched before they are first read; for this one, that has
-     * failed. No second attempt now: Redis' reply brings it back. */
+    /* Not watched: its first watch() has failed, see watch_failed(). No
+     * second attempt now: Redis' reply brings it back. */
     if (want == HTTP_WANT_REDIS && !client->watched)
         return;
     if (!loop->watch(loop, client, want, share_used))
@@ -272,8 +271,9 @@ static void watch_failed(struct event_loop *loop, struct client *client,
         event_loop_serve(loop, client);
 }
 
-/* Called for each reply, in the order of the commands; NULL when there will
- * be none. Passes it to the page and goes on serving the client. */
+/* The `deliver` of redis_async: called for each reply, in the order of the
+ * commands; NULL when there will be none. From here the reply goes through
+ * http_conn_reply() and page_reply() to the page's on_reply. */
 static void client_replied(void *loop_data, void *client_data,
                            const redisReply *reply)
 {

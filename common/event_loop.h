@@ -1,7 +1,7 @@
 /*
  * event_loop - serves many clients with non-blocking calls.
  *
- * For 06 and 07. The steps are those of the picture in http_conn.h, as in
+ * For 06 and 07. The steps are those of the switch in http_conn.h, as in
  * serve_blocking.h, but where a call would have to wait (EAGAIN), the client
  * stays as it is, and the loop serves others until the kernel says that the
  * call would not have to wait now.
@@ -89,8 +89,8 @@ bool event_loop_may_accept(const struct event_loop *loop);
  * afterwards. */
 void event_loop_ready(struct event_loop *loop, void *source, uint32_t events);
 
-/* Serves a client, as event_loop_ready() does, then sets its deadline and
- * watches it; it may be gone afterwards. */
+/* Serves a client as far as it goes, then sets its deadline and watches it.
+ * event_loop_ready() calls it; the client may be gone afterwards. */
 void event_loop_serve(struct event_loop *loop, struct client *client);
 
 /* Accepts clients that are waiting, and watches them. None is read before

@@ -166,6 +166,7 @@ static void read_body(struct http_conn *c)
 static void advance(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
+    /* Empty lines before a request are skipped here. */
     if (c->state == HTTP_CONN_IDLE && http_exchange_find_request(x))
         c->state = HTTP_CONN_HEAD;
     /* While part of a file, or HTTP_BATCH_MAX bytes of collected answers,
@@ -292,6 +293,7 @@ void http_conn_output(const struct http_conn *c, struct http_output *output)
     /* The end of an answer from memory leaves in one packet with the
      * FIN. */
     bool more = x->file_part.left > 0 || c->state == HTTP_CONN_CLOSING;
+    /* First what is in memory, such as the head of the file's answer. */
     if (x->out_sent < x->out.len)
         *output = (struct http_output){x->out.data + x->out_sent,
                                        x->out.len - x->out_sent, more, -1, 0};
@@ -317,6 +319,8 @@ void http_conn_sent(struct http_conn *c, size_t n)
     x->file_part = (struct http_file_part){0};
     x->out_sent = 0;
     x->only_continue = false;
+    /* Keeps room for one batch. (In the pool, every buffer keeps at most
+     * HTTP_KEEP_BUFFER.) */
     buffer_reset(&x->out, HTTP_BATCH_MAX);
     /* The next pipelined request may be complete. Mostly there is none, and
      * the client, which is idle now, gives its exchange back. */

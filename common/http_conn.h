@@ -136,8 +136,9 @@ void http_conn_finish(struct http_conn *c);
 enum http_want http_conn_want(struct http_conn *c);
 enum http_phase http_conn_phase(const struct http_conn *c);
 
-/* READ: returns where to put bytes and sets *space to how many at most; NULL
- * when memory runs out. */
+/* READ: returns where to put bytes and sets *space to how many at most.
+ * Takes an exchange from the pool if there is none; NULL when memory runs
+ * out. */
 char *http_conn_input(struct http_conn *c, size_t *space);
 
 /* READ: n bytes were put there; 0: none yet, so the input may be released.
@@ -166,7 +167,8 @@ bool http_conn_reply(struct http_conn *c, const struct redisReply *reply);
 /* WRITE: names what to send. */
 void http_conn_output(const struct http_conn *c, struct http_output *output);
 
-/* WRITE: n bytes of it have been sent. */
+/* WRITE: n bytes of it have been sent. After the last one, begins a request
+ * that had to wait, or gives the exchange back if none has begun. */
 void http_conn_sent(struct http_conn *c, size_t n);
 
 /* FIN: it is sent, which also releases a packet held back by MSG_MORE. */

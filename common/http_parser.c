@@ -161,6 +161,7 @@ static int parse_request_line(struct slice line, struct http_request *r)
     bool more = cut_word(&rest, is_target_char, ' ', &target);
     if (target.n > HTTP_TARGET_MAX)
         return -414;
+    /* 8: the length of "HTTP/1.1" */
     if (!more || rest.n != 8 || memcmp(rest.p, "HTTP/", 5) != 0 ||
         !is_digit(rest.p[5]) || rest.p[6] != '.' ||
         !is_digit(rest.p[7]))

@@ -73,7 +73,7 @@ struct net_delivery {
     int64_t progress_ms; /* when a look last found fewer; monotonic */
 };
 
-/* Begins to watch an answer or its next piece: there is progress just now. */
+/* Starts the clock of an answer or its next piece: it counts from now. */
 static inline void net_delivery_begin(struct net_delivery *d, int64_t now_ms)
 {
     *d = (struct net_delivery){INT_MAX, now_ms};

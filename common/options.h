@@ -8,7 +8,7 @@
 #define SERVER_VERSION "zerohttpd/2.0"
 
 enum architecture_kind {
-    POOL,           /* a fixed number of workers accept: 01, 03, 05 */
+    POOL,           /* a fixed number of workers accept: 01 (one), 03, 05 */
     PER_CONNECTION, /* a process or a thread for each client: 02, 04 */
     EVENT_LOOP,     /* a worker serves many clients together: 06, 07 */
 };

@@ -220,7 +220,7 @@ void page_begin(struct http_exchange *x, const struct page *page)
         memset(x->memory.data, 0, page->memory);
     }
     x->ended = false;
-    x->out_start = x->out.len;
+    x->out_start = x->out.len; /* for find_fault(), if no answer begins */
     page->on_request(x);
     if (is_left_to_work(x)) {
         page->work(page_memory(x));

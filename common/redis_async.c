@@ -66,7 +66,8 @@ static bool start_connecting(struct redis_async *redis)
         int error = errno;
         if (context != NULL)
             redisAsyncFree(context);
-        if (!is_shortage(error)) /* one of ours says nothing about Redis */
+        /* A shortage of our own says nothing about Redis. */
+        if (!is_shortage(error))
             redis_backoff_failed(&redis->backoff, redis->clock->now_ms);
         errno = error;
         return false;

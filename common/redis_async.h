@@ -1,7 +1,7 @@
 /*
- * redis_async - one pipelined connection to Redis for a whole event loop.
+ * redis_async - one connection to Redis for all clients of an event loop.
  *
- * The commands of all clients share a connection, and replies arrive in the
+ * No command waits for the reply to another client's. Replies arrive in the
  * order of the commands, so they need no tags. (A page's next command waits
  * for the reply to the one before, except with --pipeline and
  * page_ask_also().) Everything queued during one iteration of the loop leaves

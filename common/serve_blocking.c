@@ -33,13 +33,14 @@
  * deadline has passed, the server is stopping or others wait. */
 enum { RECV_TIMEOUT_MS = 50 };
 
-struct client {
+struct client { /* a worker's only one; event_loop.h has its own struct */
     struct worker *worker;
     struct redis *redis;
     struct http_conn conn;
     int fd;
-    bool may_wait;         /* one recv() has found nothing: the next ones wait,
-                              for RECV_TIMEOUT_MS at most */
+    bool may_wait;         /* SO_RCVTIMEO is set, because one recv() has
+                              found nothing: the next ones wait, for
+                              RECV_TIMEOUT_MS at most */
     bool found_empty;      /* net_discard() has found nothing to read */
     char *peer;            /* its address, or NULL: not needed */
     struct net_delivery delivery; /* of its answer */
@@ -192,7 +193,7 @@ static void answer_request(struct client *client)
     bool may_keep = conn->x->request.keep_alive &&
                     worker_may_keep(client->worker, conn) &&
                     room_for_more(client->worker->server, conn);
-    conn->x->peer = client->peer;
+    conn->x->peer = client->peer; /* in its exchange, for page_client() */
     if (http_conn_answer(conn, may_keep))
         worker_log_answer(client->worker, conn, client->peer);
 }
@@ -293,7 +294,7 @@ void serve_blocking(struct blocking_worker *bw, int fd)
     struct worker *w = &bw->base;
     struct client client = {.worker = w, .redis = &bw->redis, .fd = fd,
                             .peer = worker_peer_name(w, fd),
-                            .phase = HTTP_PHASES};
+                            .phase = HTTP_PHASES}; /* none yet */
     enum http_want want;
     atomic_store_explicit(&w->slot->idle, false, memory_order_relaxed);
     stats_add(&w->slot->connections, 1);

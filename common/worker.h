@@ -41,7 +41,8 @@ bool worker_may_keep(const struct worker *worker, const struct http_conn *conn);
  * a log nor a page needs it, the client has left or memory runs out. */
 char *worker_peer_name(const struct worker *worker, int fd);
 
-/* Counts the answer that conn has completed, and logs it if a log is kept.
- * `peer` is the client's address or NULL: then there is no line. */
+/* Counts the answer that conn has completed. If a log is kept, also writes
+ * its line: before the first byte is sent (access_log.h). `peer` is the
+ * client's address or NULL: then there is no line. */
 void worker_log_answer(struct worker *worker, const struct http_conn *conn,
                        const char *peer);

@@ -56,7 +56,7 @@ static void on_count(struct http_exchange *x, const redisReply *reply)
         snprintf(message, sizeof message,
                  "<p class=\"message %s\" role=\"status\">%s</p>",
                  refused ? "error" : "ok", g->message);
-    const struct template_value values[] = {
+    const struct template_value values[] = { /* true: it is HTML */
         {SLICE("$GUEST_REMARKS$"), buffer_slice(&x->kept), true},
         {SLICE("$VISITOR_COUNT$"), {reply->str, reply->len}, false},
         {SLICE("$MESSAGE$"), slice_of(message), true},

@@ -13,7 +13,7 @@
 #include "../common/serve_blocking.h"
 #include "../common/server.h"
 
-static const struct architecture architecture = {
+static const struct architecture architecture = { /* see options.h */
     .folder = "01_iterative", .name = "iterative", .kind = POOL};
 
 /*
@@ -49,7 +49,7 @@ static void serve_clients(const struct server *server)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* reachable to the end: no leak */
+    static struct server server; /* so a leak checker finds what it has */
 
     server_start(&server, &architecture, argc, argv);
     server_ready(&server, "1 process");

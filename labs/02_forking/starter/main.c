@@ -24,7 +24,7 @@
 #include "../common/accept.h"
 #include "../common/server.h"
 
-static const struct architecture architecture = {
+static const struct architecture architecture = { /* see options.h */
     .folder = "02_forking", .name = "forking", .kind = PER_CONNECTION};
 
 /* TODO 2: count the children that run. The handler below changes the count
@@ -100,7 +100,7 @@ static void serve_clients(const struct server *server)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* reachable to the end: no leak */
+    static struct server server; /* so a leak checker finds what it has */
 
     server_start(&server, &architecture, argc, argv);
     signal(SIGCHLD, on_child_ended);

@@ -22,7 +22,7 @@
 #include "../common/accept.h"
 #include "../common/server.h"
 
-static const struct architecture architecture = {
+static const struct architecture architecture = { /* see options.h */
     .folder = "05_prethreaded", .name = "prethreaded", .kind = POOL,
     .keeps_files = true, .threads = 100};
 
@@ -90,7 +90,7 @@ static void join_threads(const struct server *server, pthread_t *threads)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* reachable to the end: no leak */
+    static struct server server; /* so a leak checker finds what it has */
 
     server_start(&server, &architecture, argc, argv);
     /* The starter's threads never run: it has to say that it is ready before

@@ -31,7 +31,7 @@
 #include "room.h"
 #include "worker.h"
 
-static const struct architecture architecture = {
+static const struct architecture architecture = { /* see options.h */
     .folder = "09_coroutines", .name = "coroutines", .kind = EVENT_LOOP};
 
 enum { EVENTS_PER_WAIT = 256, ACCEPTS_PER_TURN = 64 };
@@ -569,7 +569,7 @@ static void serve_clients(struct loop *loop)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* reachable to the end: no leak */
+    static struct server server; /* so a leak checker finds what it has */
     static struct loop loop;
 
     /* The switch is chosen by the environment: server_start() knows the options
