@@ -16,15 +16,20 @@ from tools.book.extension import SEVEN, Block
 SURE = {causes.COUNTED: "have a cause that was counted", causes.PROBABLE: "have a probable one",
         causes.UNKNOWN: "have none that is known",
         causes.NOISE: "are not told apart by the rounds"}
-HEADS = ("experiment", "server", "from → to", *causes.TITLES.values(), "why")
+HEADS = ("experiment", "server", "from → to", "CPU time", "why")
 
 
-def span(values):
-    """Return the smallest and the largest of some per cents, a dash of none."""
-    if not values:
-        return "–"
-    least, most = (causes.signed(end(values, key=abs)) for end in (min, max))
-    return f"{least} %" if least == most else f"{least} to {most} %"
+def span(steps):
+    """Return the smallest and the largest per cent of each figure that steps; CPU time without its
+    name."""
+    parts = []
+    for figure, title in causes.TITLES.items():
+        values = [step.change[figure] for step in steps if figure in step.change]
+        if values:
+            ends = dict.fromkeys(causes.signed(end(values, key=abs)) for end in (min, max))
+            name = "" if figure == "cpu_us" else f"{title} "
+            parts.append(f"{name}{' to '.join(ends)} %")
+    return ", ".join(parts)
 
 
 def titles(servers):
@@ -57,9 +62,8 @@ def rows(steps):
                                "steps": some})
     return [[
         f"`{one['place'][0]}`" + (f", {one['place'][1]}" if one["place"][1] else ""),
-        titles(one["servers"]), " → ".join(f"{x:,}" for x in one["points"]),
-        *(span([step.change[figure] for step in one["steps"] if figure in step.change])
-          for figure in causes.TITLES)] for one in chains]
+        titles(one["servers"]), " → ".join(f"{x:,}" for x in one["points"]), span(one["steps"])]
+        for one in chains]
 
 
 class Steps(Block):
@@ -95,7 +99,7 @@ class Steps(Block):
             lines += [[*row, "" if number else why] for number, row in enumerate(some)]
             heights.append(len(some))
         made = self.parse_text_to_nodes("\n".join(f"| {' | '.join(line)} |" for line in [
-            HEADS, [":--", ":--", ":--", "--:", "--:", ":--"], *lines]))
+            HEADS, [":--"] * len(HEADS), *lines]))
         made[0].insert(0, nodes.title("", f"Steps of more than {100 * causes.LIMIT:.0f} % "
                                       f"(docs/results/{run})"))
         below = iter(next(made[0].findall(nodes.tbody)).children)
