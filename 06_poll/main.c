@@ -24,8 +24,7 @@ static const struct architecture architecture = { /* see options.h */
 enum { LISTENER, REDIS, FIRST_CLIENT };
 
 struct loop {
-    struct event_loop base; /* first: one pointer serves for both; its own
-                               `base` is a struct worker */
+    struct event_loop base; /* first, for the casts; its base is a worker */
     struct pollfd *fds;
     void **sources;         /* sources[i]: whose descriptor is in fds[i] */
     int used;

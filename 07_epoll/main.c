@@ -29,8 +29,7 @@ static const struct architecture architecture = { /* see options.h */
 enum { EVENTS_PER_WAIT = 256 };
 
 struct loop {
-    struct event_loop base; /* first: one pointer serves for both; its own
-                               `base` is a struct worker */
+    struct event_loop base; /* first, for the casts; its base is a worker */
     struct epoll_event events[EVENTS_PER_WAIT];
     int epoll;
 };
