@@ -46,7 +46,7 @@ LINKED = {"event_loop.c": ("06", "07"), "event_loop_accept.c": ("06", "07"),
 FIRST = "00_first_hour"          # the lab without a program to grade
 # What pages say to the book: :::{quote} main.c serve_clients ... ::: and
 # {term}`accept queue`. A claim is text about figures.
-BLOCK = re.compile(r"^:::\{(\w+)\} *(.*)\n((?:.*\n)*?):::\n", re.MULTILINE)
+BLOCK = re.compile(r"^:::\{([\w-]+)\} *(.*)\n((?:.*\n)*?):::\n", re.MULTILINE)
 OPTION = re.compile(r"^:\w+:.*\n", re.MULTILINE)
 ROLE = re.compile(r"\{(\w+)\}`([^`<]*)(<[^`]*)?`")
 # What lab.toml says of files that a handout does not have.

@@ -42,7 +42,8 @@ OPTIONS = ("-ff", "-s", "0", "-v")
 IGNORED = ("brk", "mmap", "munmap", "mprotect", "futex", "restart_syscall")
 CORES = frozenset(os.sched_getaffinity(0))
 PIDFD_GETFD = 438       # pidfd_getfd(2)
-# What changes without a call: the state of a connection, where it is, which program wrote the options.
+# What changes without a call: the state of a connection, where it is, which program wrote the
+# options.
 NOT_OPTIONS = ("TCP_INFO", "TCP_CC_INFO", "SO_INCOMING_CPU", "SO_MEMINFO", "SO_COOKIE",
                "SO_INCOMING_NAPI_ID", "SO_PEERCRED", "SO_PEERSEC", "TCP_TIMESTAMP")
 VARIABLE = [            # what differs from run to run: calls, pattern, name
@@ -68,7 +69,7 @@ def parse(text):
             if re.fullmatch(calls, name):
                 arguments = re.sub(pattern, instead, arguments)
         if name not in IGNORED:
-            found[f"{name}({arguments})" + f" = {error}" * bool(error)] += 1
+            found[f"{name}({arguments})" + (f" = {error}" if error else "")] += 1
     return found
 
 
@@ -124,7 +125,7 @@ def memory(pid):
         words = line.split()
         if re.match(r"[0-9a-f]+-", line):
             found["mappings"] += 1
-            kind = "heap" if words[-1] == "[heap]" else "shared memory" * ("s" in words[1])
+            kind = "heap" if words[-1] == "[heap]" else "shared memory" if "s" in words[1] else ""
         elif words[0] == {"heap": "Anonymous:", "shared memory": "Rss:"}.get(kind):
             found[f"KiB of {kind}"] += int(words[1])
     return found

@@ -128,7 +128,8 @@ def assign(run, summary, causes, names):
     cause], [sentences: what else is wrong]). `names` are those of figures.everything()."""
     left, wrong, found = find(summary)[0], [], []
     steps = dict(left)
-    variants = {one["name"]: one["variants"][0] for one in summary["experiments"] if one["variants"]}
+    variants = {one["name"]: one["variants"][0]
+                for one in summary["experiments"] if one["variants"]}
     for cause in causes:
         mine = []
         for key in keys(cause, run, variants):
