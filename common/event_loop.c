@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <utlist.h>
+#include <utlist.h> /* of uthash: lists with prev (DL_), and without (LL_) */
 
 #include "net.h"
 

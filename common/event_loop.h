@@ -90,7 +90,8 @@ bool event_loop_may_accept(const struct event_loop *loop);
 void event_loop_ready(struct event_loop *loop, void *source, uint32_t events);
 
 /* Serves a client as far as it goes, then sets its deadline and watches it.
- * event_loop_ready() calls it; the client may be gone afterwards. */
+ * event_loop_ready() and event_loop_accept() call it; the client may be gone
+ * afterwards. */
 void event_loop_serve(struct event_loop *loop, struct client *client);
 
 /* Accepts clients that are waiting, and watches them. None is read before

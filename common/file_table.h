@@ -6,9 +6,9 @@
  * worker keeps open the 8 files that it used last. They are in a uthash
  * table: when it is full, the file that was not used for longest gives way
  * (an LRU cache, as in the user guide of uthash). After 500 ms a file is
- * dropped in any case, because it may have been replaced or changed. A
- * worker without work drops all files, and so does one that runs out of
- * descriptors or memory.
+ * not used again, because it may have been replaced or changed; the next
+ * look at the table drops it. A worker without work drops all files, and so
+ * does one that runs out of descriptors or memory.
  *
  * Of the modules below the drivers only this one opens anything. It may wait
  * for the disk: for regular files, Linux offers no readiness.

@@ -11,7 +11,8 @@
 #include <stdio.h>
 
 /* Bytes of a token (RFC 9110, 5.6.2), of a host name (RFC 3986, 3.2.2), or
- * of both. '%' starts a percent-encoded byte of a host name. */
+ * of both. '%' starts a percent-encoded byte of a host name. (a ... b is
+ * GNU C.) */
 enum { IN_TOKEN = 1, IN_HOST = 2, IN_BOTH = 3 };
 static const unsigned char byte_class[256] = {
     ['0' ... '9'] = IN_BOTH, ['A' ... 'Z'] = IN_BOTH, ['a' ... 'z'] = IN_BOTH,

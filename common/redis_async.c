@@ -84,6 +84,8 @@ static bool start_connecting(struct redis_async *redis)
     return true;
 }
 
+/* hiredis calls it for each reply, in redisAsyncHandleRead(); with NULL when
+ * the connection ends and there will be none. */
 static void replied(redisAsyncContext *context, void *reply, void *client)
 {
     struct redis_async *redis = context->data;
