@@ -62,10 +62,13 @@ def names(run):
     ("published.guestbook.epoll[20]", 2050),
     ("source.options.max_children", 128),
     ("20 < guestbook.poll[100].cpu_us <= 30", True),
+    ("sum(x >= 100 for x in guestbook.poll.x) - len(guestbook.poll.x)", -2),
+    ("sum(guestbook.poll[x].cpu_us for x in (100,))", 30.0),
     *((text, None) for text in (
         "guestbook.poll[7].cpu_us", "guestbook.poll[100].typo",
         "guestbook.poll[100].can_do",       # its core was not busy
         "hello.poll[1]",
+        "sum(no_such[x] for x in (20, 100))",
         "guestbook.poll.typo", "__import__('os')", "1 +",
         "guestbook.poll[100].cpu_us / 0", "source.options.no_such"))])
 def test_expression(names, text, value):

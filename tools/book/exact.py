@@ -1,5 +1,8 @@
 """Tables and pictures of what the exact machine counted, in docs/results/exact/.
 
+    :::{exact-costs} guestbook 100               all that is counted, then CPU time, of the seven
+    :::{exact-costs} guestbook 100 poll epoll    of these two; `:also: answer`: instructions of that
+                                                 cell in place of CPU time
     :::{exact-table} answer guestbook            instructions of these cells, of all servers
     :::{exact-times} answer "answer" 100         next to microseconds of an experiment
     :::{exact-ways} work-and-time guestbook iterative epoll     its ways, microseconds
@@ -13,6 +16,8 @@ exact_curve.idle.poll[1000].total, exact_slope.idle.poll, and with other kernels
 exact_kernel["6.12"].epoll["answer"].total: instructions a request.
 """
 
+from docutils.parsers.rst import directives
+
 from tools.book import figures
 from tools.book.data import RESULTS
 from tools.book.extension import SEVEN, Block
@@ -25,6 +30,8 @@ MACHINES = {}       # {curve: the machine of its own file}
 
 class Exact(Block):
     """Directives of this module; a method for each."""
+
+    option_spec = {**Block.option_spec, "also": directives.unchanged}
 
     @property
     def counted(self):
@@ -44,6 +51,33 @@ class Exact(Block):
                          f"gcc {machine['packages']['gcc-12']}, commit {commits}; "
                          "python3 -m tools.exact")
 
+    def exact_costs(self, name, x, *servers):
+        """What a request takes each server (default: the seven), what was counted first: thousands
+        of instructions, system calls, context switches, page faults; then CPU microseconds. With
+        `:also:`, the instructions of another cell are in their place. A dash: not known."""
+        page, also = self.page(name), self.options.get("also")
+        spent = [page.experiment.get("exact", {}).get(page.variant, {})]
+        heads = ["instructions"]
+        if also:
+            spent.append({server: by_cell[also].told for server, by_cell
+                          in self.counted.cells.items() if also in by_cell})
+            heads = [f"instructions, {name}", f"instructions, {also}"]
+        rows = []
+        for server in servers or SEVEN:
+            cell = self.cells(name, server)[int(x)]
+            told = (cell.get("calls", {}).get("all"), cell.get("switches"), cell.get("faults"))
+            rows.append([title(server), *(figures.thousands(one.get(server)) for one in spent),
+                         *(figures.known(one, digits) for one, digits in zip(told, (1, 2, 2))),
+                         *([] if also else [figures.known(cell.get("cpu_us"), 1)])])
+        return [*self.table(
+            ["server", *heads, "system calls", "context switches", "page faults",
+             *([] if also else ["CPU µs"])], rows, "", (
+                 page.experiment["title"], page.variant, f"{int(x):,} {page.experiment['x_short']}",
+                 f"system calls under strace, {page.experiment['calls_at']}",
+                 "page faults with those of the start",
+                 "" if also else "CPU time steadied")),
+            self.told("Instructions: thousands a request (in user mode)")]
+
     def exact_table(self, *cells):
         """Thousands of instructions of each server, and how many of them in user mode."""
         rows = []
@@ -51,7 +85,7 @@ class Exact(Block):
             row = [title(name)]
             for cell in cells:
                 one = by_cell.get(cell)
-                row.append(f"{one.total / 1e3:.1f} ({one.user / 1e3:.1f})" if one else "–")
+                row.append(figures.thousands(one and one.told))
             if set(row[1:]) != {"–"}:
                 rows.append(row)
         return [*self.plain(["server", *cells], rows), self.told(
@@ -150,6 +184,6 @@ def read(app):
 
 def setup(app):
     """Register the directives of this module."""
-    for name in ("table", "times", "parts", "difference", "curve", "ways", "kernels"):
+    for name in ("costs", "table", "times", "parts", "difference", "curve", "ways", "kernels"):
         app.add_directive(f"exact-{name}", Exact)
     app.connect("builder-inited", read, priority=600)   # after Data

@@ -10,6 +10,7 @@
     awake.guestbook.epoll[100].cpu_us            the run with cores that never sleep
     study.flat["guestbook"].epoll[15000].cpu_us  a study
     source.options.DEFAULT_THREADS               a constant of common/
+    sum(busy >= 95 for busy in guestbook.forking.server_busy)       at how many points
 
 An expression is Python's, with no names but these and FUNCTIONS. What is not
 there raises FigureError: nothing is ever filled in as zero.
@@ -39,7 +40,7 @@ PURPOSES = {
         rt_sigreturn rt_sigaction set_robust_list rseq prctl getppid getpid kill madvise mmap
         munmap mprotect brk""",
     "files": "open openat openat2 fstat newfstatat statx pread64 lseek"}
-FUNCTIONS = {"max": max, "min": min, "abs": abs}
+FUNCTIONS = {"max": max, "min": min, "abs": abs, "sum": sum, "len": len}
 
 
 class FigureError(Exception):
@@ -180,10 +181,10 @@ def counted(table):
 
 def evaluate(text, names):
     """Return the value of an expression. Raises FigureError."""
-    try:
-        return eval(text.strip(), {"__builtins__": {}},  # pylint: disable=eval-used
+    try:    # globals, too: a comprehension knows no others
+        return eval(text.strip(), {**names, "__builtins__": {}},    # pylint: disable=eval-used
                     names)
-    except (FigureError, SyntaxError, TypeError, ValueError,
+    except (FigureError, SyntaxError, TypeError, ValueError, NameError,
             ZeroDivisionError, AttributeError) as error:
         raise FigureError(f"{text.strip()}: {error}") from None
 
@@ -197,6 +198,18 @@ def show(value, digits=None):
         size = abs(value)
         digits = 0 if size >= 100 or value == int(value) else 1 if size >= 10 else 2
     return f"{value:,.{digits}f}"
+
+
+def known(value, digits):
+    """Return the same, and of None a dash."""
+    return "–" if value is None else show(value, digits)
+
+
+def thousands(spent):
+    """Return thousands of the instructions of {"user", "kernel"}, and in parentheses those in user
+    mode; of None a dash."""
+    return f"{(spent['user'] + spent['kernel']) / 1e3:.1f} ({spent['user'] / 1e3:.1f})" \
+        if spent else "–"
 
 
 def compare(runs, text):
