@@ -94,6 +94,16 @@ def test_pages_are_those_of_the_sources(made):
         assert path.read_text() == (made / path.name).read_text(), f"{path.name}: {STALE}"
 
 
+def test_the_list_of_pages_begins_with_what_was_counted(made):
+    """Then it says why, and has the curves."""
+    text = (made / "README.md").read_text()
+    found = [text.index(words) for words in (
+        "\n## What waiting costs\n", "\n| server | instructions | system calls |",
+        "(fooling_yourself.md#1-the-load-tool-was-the-limit)", "pictures/curve-guestbook-rate.svg",
+        "pictures/published-guestbook.svg", "\n## The tutorial\n")]
+    assert found == sorted(found) and text.index("<img") > found[2]
+
+
 def test_pictures_are_those_of_the_sources(made):
     made = {path.name: path.read_text() for path in (made / "pictures").iterdir()}
     assert set(made) == {path.name for path in PICTURES}, STALE

@@ -3,7 +3,8 @@ tables, code and pictures. `make docs-read` writes it from the pages that `make 
 and a test compares.
 
 A link leads to another page of docs/read/, to the source of a page that is not there, or to
-the file that it names. Pictures are the book's, without what an <img> does not show.
+the file that it names. Pictures are the book's, without what an <img> does not show. Of the
+book's first page, README.md has its sentence, and what the seven cost.
 """
 
 import collections
@@ -17,10 +18,10 @@ from sphinx.builders import Builder
 from tools.book import markdown, svg
 from tools.book.data import lab_of
 from tools.kit import TOP
-from tools.stats.summary import BURST
 
 FOLDER, PICTURES = "read", "pictures"
-GLOSSARY = "reference/glossary"
+GLOSSARY, FIRST = "reference/glossary", "index"
+COSTS = "what-waiting-costs"        # the section of the first page that README.md has
 PARTS = {"tutorial": "The tutorial", "explanation": "Explanations"}
 # Folders whose files a page names as code; others may be there or not.
 NAMED = re.compile(r"(?:0[1-9]_\w+|common|docs|labs|public|scripts|tests|tools|variants)"
@@ -36,13 +37,12 @@ These pages are made from the book's sources, with the figures of the
 pictures move, each line of the servers has its comment next to it, and a page can show the
 figures of your own machine.
 """
-CAPTION = f"""Pages a second of the guestbook, whose entries are in Redis, by the number of clients
-that ask at the same time. Hollow: the server's core was not full. Grey ground: fewer than {BURST}
-requests a client."""
 
 
 def place(name):
     """Return where a page is, below docs/: (its name in the book) -> its path."""
+    if name == FIRST:
+        return f"{FOLDER}/README.md"
     part = name.partition("/")[0]
     return f"{FOLDER}/{name.rpartition('/')[2]}.md" if part in PARTS or name == GLOSSARY \
         else f"{name}.md"
@@ -78,12 +78,12 @@ class Read(Builder):
         (Path(self.outdir) / PICTURES).mkdir(parents=True, exist_ok=True)
         raw = {name: self.env.get_doctree(name) for name in self.env.found_docs}
         self.anchors.update((place(name), anchors(tree)) for name, tree in raw.items())
-        order = [name for name in self.env.toctree_includes["index"]
+        order = [name for name in self.env.toctree_includes[FIRST]
                  if place(name).startswith(f"{FOLDER}/")]
         pages = {name: self.env.get_and_resolve_doctree(name, self) for name in order}
         for name, doctree in pages.items():
             self.write_page(name, doctree)
-        self.write_list(pages, raw["index"])
+        self.write_list(pages, self.env.get_and_resolve_doctree(FIRST, self))
 
     def writer(self, name):
         """Return the markdown.Writer of a page."""
@@ -122,12 +122,13 @@ class Read(Builder):
         path.write_text(MADE.format(f"docs/{name}.md") + text + FOOT, encoding="utf-8")
 
     def write_list(self, pages, index):
-        """Write README.md: what the book is, the curves of all, and each page with its question."""
-        curve = next(one for one in index.findall(nodes.raw) if "picture" in one)
-        writer = self.writer("index")
+        """Write README.md: what the book is, what the seven cost, and each page with its
+        question."""
+        costs = next(one for one in index.findall(nodes.section) if COSTS in one["ids"])
+        writer = self.writer(FIRST)
         made = [TO_READERS.format(title=writer.line(index.next_node(nodes.title)),
                                   says=writer.line(index.next_node(nodes.paragraph))),
-                self.picture(*curve["picture"]), f"<sub>{CAPTION}</sub>"]
+                writer.block(costs, 1)]
         for part, title in PARTS.items():
             made.append(f"## {title}\n\n" + "\n".join(
                 self.entry(name, tree) for name, tree in pages.items()
