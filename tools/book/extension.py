@@ -8,7 +8,7 @@ code and pictures, resolved when the book is built.
     :::{curve} guestbook epoll                   one curve before the others
     :::{shape} guestbook epoll                   its shape, and the published
     :::{costs} guestbook epoll                   costs by number of clients
-    :::{across} guestbook 100                    costs of all servers
+    :::{across} guestbook 100                    costs of all servers; at a rate: also their times
     :::{calls} guestbook iterative epoll         system calls a request
     :::{times} mixed p99_ms                      response times by x, of a study
     :::{response} mixed                          the same as curves
@@ -47,7 +47,7 @@ GRID = (20, 100, 500, 1000, 5000, 10000, 15000)     # rows of a table
 COLUMNS = {     # of a table of costs: title, digits
     "cpu_us": ("CPU µs", 1), "cpu_user_us": ("in user code", 1),
     "can_do": ("one core can do", 0), "rate": ("rate reached", 0),
-    "switches": ("context switches", 2), "pss_mib": ("MiB", 1)}
+    "switches": ("context switches", 2), "pss_mib": ("MiB", 1), "p99_ms": ("99 % within, ms", 2)}
 LOGGER = logging.getLogger(__name__)
 
 
@@ -164,14 +164,14 @@ class Block(SphinxDirective, Resolved):
         shows = ", ".join(filter(None, what))
         return [*made, self.note(". ".join(filter(None, (shows, self.data.machine(study)))))]
 
-    def of_columns(self, first, cells, keys, what):
+    def of_columns(self, first, cells, keys, what, study=""):
         """Return the table of those of these COLUMNS that have a figure, with
         a row for each of {name: cell}; a dash where a cell has none."""
         keys = [key for key in keys if any(cell.get(key) is not None for cell in cells.values())]
         return self.table([first, *(COLUMNS[key][0] for key in keys)], [
             [name, *("–" if cell.get(key) is None else
                      figures.show(cell[key], COLUMNS[key][1]) for key in keys)]
-            for name, cell in cells.items()], "", (*what, "CPU time steadied"))
+            for name, cell in cells.items()], study, (*what, "CPU time steadied"))
 
     def image(self, name, svg, alt, dark=None):
         """Write a picture for a light page, and its dark twin, below _images/;
@@ -198,13 +198,15 @@ class Block(SphinxDirective, Resolved):
             (self.page(name).experiment["title"], self.page(name).variant, server, *bursts[:1]))
 
     def across(self, name, x, *servers):
-        """What a request costs each of the seven at one number of clients."""
+        """What a request costs each of the seven at one number of clients, or at one rate."""
         cells = {server: self.cells(name, server).get(int(x)) for server in servers or SEVEN}
+        experiment = self.page(name).experiment
+        hidden = ("can_do", "rate") if experiment["open_loop"] else ("p99_ms",)
         return self.of_columns("server", {
             server: cell for server, cell in cells.items() if cell},
-            [key for key in COLUMNS if key != "cpu_user_us"], (
-                self.page(name).experiment["title"], self.page(name).variant,
-                f"{int(x):,} {self.page(name).experiment['x_short']}"))
+            [key for key in COLUMNS if key not in ("cpu_user_us", *hidden)], (
+                experiment["title"], self.page(name).variant,
+                f"{int(x):,} {experiment['x_short']}"), name)
 
     def awake(self, name, *points):
         """CPU microseconds of the seven in both runs, and their ratio."""
