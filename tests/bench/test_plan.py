@@ -44,7 +44,7 @@ def planned(**environment):
     ("PEERS=nosuch", "no peer"), ("CONCURRENCY=ten", "from 1 to"), ("REPEAT=0", "from 1 to"),
     ("SECONDS=-1", "a number"), ("SECONDS=nan", "a number"), ("SERVER_CPUS=0-9999", "cores"),
     ("SERVER_CPUS=first", "written"), ("LOAD_CPUS=9999", "cores"), ("COMMIT=perhaps", "1 or 0"),
-    ("TOOL=siege", "wrk"), ("SERVERS=none", "nothing to measure")])
+    ("TOOL=siege", "wrk"), ("TOOL=ab,wrk", "one tool"), ("SERVERS=none", "nothing to measure")])
 def test_wrong_settings_say_what_there_is(wrong, says):
     """One sentence with what would be right."""
     with pytest.raises(config.SettingsError, match=says):

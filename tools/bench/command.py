@@ -28,7 +28,8 @@ def tell(settings, folder, env, said, more):
     lines = [line for one in settings.experiments for line in one.finish(folder.path)]
     summary, left_out = report.make(folder.path, settings.experiments)
     with open(os.path.join(folder.path, table.FILE), "w", encoding="utf-8") as file:
-        problems = [f"Left out: {one}" for one in env["left_out"] + left_out + env["problems"]]
+        problems = [f"Left out: {one}" for one in (
+            *env["left_to_full"], *env["left_out"], *left_out, *env["problems"])]
         print(*table.all_lines(summary, table.WIDTH, wide=True), "", *lines, *problems,
               sep="\n", file=file)
     if settings.wide:
@@ -58,7 +59,7 @@ def how_to_get_more(settings, machine):
         f"More: the same with FULL=1 ({lasts(full=True, repeat=None, seconds=None)} or more)"]
     first = settings.experiments[0].of or settings.experiments[0]
     its = tuple(one for one in settings.experiments if first in (one, one.of))
-    if its == settings.experiments:
+    if its == settings.experiments or settings.full:
         return full
     return full + [f"      the same with EXPERIMENT={first.name} REPEAT={plan.LOOKS[1]} "
                    f"({lasts(full=False, experiments=its, repeat=plan.LOOKS[1])})"]

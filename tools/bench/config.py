@@ -112,6 +112,14 @@ def architectures(text):
     return [one for name, one in ours.items() if name in wanted]
 
 
+def load_tool(text):
+    """Return the name of a load tool, "" when it is not given."""
+    named = among(TOOLS, words(text))
+    if len(named) > 1:
+        raise ValueError("it is one tool")
+    return "".join(named)
+
+
 MOST = 10**9       # of anything
 MOST_CLIENTS = 10**6    # or requests a second: more than a machine has descriptors for
 TOOLS = list(dict.fromkeys(tool for one in experiments.all_experiments() for tool in one.tools))
@@ -127,13 +135,13 @@ OPTIONS = (
     ("REPEAT", number(1, 1000),
      "number of rounds (default: until all is settled, or the time is over)"),
     ("SECONDS", number(0.001, 3600, float),
-     f"seconds of load for a cell (default: {plan.QUICK_CELL}, or what the full grid needs)"),
+     f"seconds of load for most cells (default: {plan.QUICK_CELL}, or what the full grid needs)"),
     ("BACKLOG", number(1, MOST, otherwise=netns.QUEUE),
      f"length of the accept queue (default {netns.QUEUE}; the article's servers had 10)"),
     ("SERVER_CPUS", cores, "cores for the server, 0 or 0,2-3 (default: the first)"),
     ("LOAD_CPUS", cores, "cores for the load and Redis (default: all others that share nothing "
      "with the server's)"),
-    ("TOOL", lambda text: "".join(among(TOOLS, words(text))[:1]),
+    ("TOOL", load_tool,
      "another load tool where an experiment has two: wrk (guestbook, answer), ab (hello), "
      "oha (echo); oha, or h2load-rate (h2load), for the equal rates"),
     ("OUT", lambda text: text or os.path.join(TOP, "results"),

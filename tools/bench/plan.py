@@ -14,7 +14,7 @@ from tools.stats.stats import LOOKS
 
 QUICK_SECONDS = 300         # after which a quick run adds no rounds
 CURVE_ROUNDS = 3            # of the points of a curve that is only drawn
-QUICK_CELL = 0.44           # seconds of load for a quick cell: the planned rounds fit
+QUICK_CELL = 0.44           # seconds of load for a quick cell of weight 1: the planned rounds fit
 CALLS_SECONDS = 0.2         # load while system calls are counted
 AROUND = 0.2                # to start, check, meter and end a server, as measured on two cores
 AROUND_CALLS = 0.45         # the same with strace
@@ -102,8 +102,8 @@ def make(settings, machine, count_calls):
     """Return the Stages for `settings` on `machine`. REPEAT or the experiment says how many
     rounds there are; with SECONDS alone, six. Otherwise they go on until all comparisons
     are settled, in a quick run while there is time. What is measured at an equal rate has its
-    system calls counted at that stage; without REPEAT, SECONDS and FULL, the experiment's own load
-    is only drawn then."""
+    system calls counted at that stage; without REPEAT, SECONDS, FULL and CONCURRENCY, the
+    experiment's own load is only drawn then."""
     # at_rate: the (experiment, name of variant, server) that have an equal rate, which comes before
     # its experiment (all_experiments()).
     stages, at_rate = [], set()

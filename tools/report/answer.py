@@ -19,7 +19,7 @@ SLOT = 6            # of a column, at least
 UNDECIDED = (UNKNOWN, FEW)  # verdicts that more rounds may settle
 LOST = "lost"
 ROWS = COUNTED, COST, TIME = "counted", "cost", "time"      # of an experiment, in their order
-HEAD = "CPU time of a request; most, least: compared with the first server of the line"
+HEAD = "CPU time of a request; most, least: compared with the first server of a sentence"
 
 
 def lines(summary, env, end, wide=NARROW, high=LINES):
@@ -93,7 +93,7 @@ def sentence(experiment, variant, wide):
     same = [one["server"] for one in known if one["verdict"] == EQUAL]
     if same:
         said.append(f"the same within 5 %: {', '.join(same)}")
-    while len("; ".join(said)) >= wide and len(said) > 1:
+    while len("; ".join(said)) >= wide - 1 and len(said) > 1:       # its end is a "."
         said.pop()
     return whole("; ".join(said) + ".", wide)
 

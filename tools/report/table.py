@@ -64,8 +64,9 @@ def text(cell):
 
 
 def tables(summary, experiment, variant, wide):
-    """Return the Tables of a variant; without `wide` only those that lead: what was counted, which
-    is the same on each machine, what it costs here, response times, and the rate reached."""
+    """Return the Tables of a variant; without `wide` only those that lead: what was counted (its
+    instructions are the same on each machine), what it costs here, response times, and the rate
+    reached."""
     x = reference_x(experiment, variant)
     titles = {one["name"]: one["title"] for one in summary["servers"]}
     found = points_at(experiment, variant, x)

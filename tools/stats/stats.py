@@ -71,10 +71,11 @@ def compare(mine, other, adaptive=True):
     """Compare {round: figure} with {round: figure} of another server in the rounds that both
     have; return None when there is none, or
 
-    {"rounds", "ratio": the middle of mine / other, "low", "high": its interval, None with fewer
-    than six rounds; "above": how many ratios are above 1; "verdict": MORE or LESS (the interval
-    excludes 1, and the middle is 2 % or more away from it), EQUAL (otherwise, where the interval
-    stays within 5 % of 1), UNKNOWN, or FEW (no interval)}
+    {"rounds", "ratio": the middle of mine / other, "low", "high": its interval, None where there
+    are too few rounds for one: fewer than six, and when adaptive also seven and eight; "above": how
+    many ratios are above 1; "verdict": MORE or LESS (the interval excludes 1, and the middle is 2 %
+    or more away from it), EQUAL (otherwise, where the interval stays within 5 % of 1), UNKNOWN, or
+    FEW (no interval)}
 
     adaptive    whether what was measured decided how many rounds there are
     """

@@ -93,8 +93,8 @@ class EqualRate(Experiment):
             yield []
 
     def job(self, live, variant, x, seconds, machine, full):
-        """Return the load.Job of x requests a second. The tools share them among KEPT connections,
-        if these are kept."""
+        """Return the load.Job of x requests a second. oha shares them among KEPT connections,
+        h2load-rate does if these are kept."""
         return load.demanded(
             live.url(self.path_of(variant)), x, seconds, variant.keep_alive,
             threads=len(machine.load_cores), timeout=5.0 if full else 2.0)

@@ -35,8 +35,8 @@ def missing(name):
 
 
 def demanded(url, rate, seconds, keep_alive, **more):
-    """Return the Job of an open loop: `rate` connections a second for `seconds`; each has one
-    request, or as many as `calls` says."""
+    """Return the Job of an open loop: `rate` connections a second for `seconds`, each with one
+    request, or as many as `calls` says; where a few connections share them, `rate` requests."""
     return Job(url, connections=round(seconds * rate), seconds=seconds, rate=rate,
                keep_alive=keep_alive, **more)
 

@@ -24,10 +24,11 @@ class Job:
     are kept, and these share all requests."""
 
     url: str
-    connections: int = 1        # at a time; in open loops: in all
+    connections: int = 1        # at a time; in open loops: in all, or requests where a few
+                                # connections share them
     seconds: float = 1.0        # how long; an upper bound with `requests`
     requests: int = None        # end after this number (ab)
-    rate: float = None          # new connections a second (open loops)
+    rate: float = None          # of `connections` a second (open loops)
     calls: int = 1              # requests on each connection (open loops)
     keep_alive: bool = True
     threads: int = 1            # of the tool (wrk, oha)

@@ -14,8 +14,8 @@ from tools.kit import client as http, procfs, scratch, servers
 from tools.results import rundir
 from tools.stats import bottleneck
 
-# Figures that mean nothing in a disturbed run, nor after a crash: with the server go the accounts
-# of its children, and all that it did after the last sample.
+# Figures that mean nothing in a run that was disturbed or had too few connections, nor after a
+# crash: with the server go the accounts of its children, and all that it did after the last sample.
 VOID = ("rate", "cpu_us", "cpu_user_us", "cpu_system_us",
         "server_busy", "foreign", "faults", "switches")
 
@@ -55,7 +55,7 @@ def not_opened(tool, opens, values, made):
 
 
 def void(row):
-    """Take the figures that mean nothing out of the row of a run that was disturbed or crashed."""
+    """Take the figures that mean nothing out of the row of such a run."""
     if row["status"] in ("disturbed", "not opened"):
         row.update(dict.fromkeys(set(VOID) - {"foreign"}))      # "foreign" may be why
     elif row["status"] == "crashed":
