@@ -64,13 +64,13 @@ def seen(text, port):
         return next((one[1] for one in found if one), "")
 
     undelayed = {what for _, what, more in clients if "TCP_NODELAY, [1]" in more}
-    accept = {f"`{call}`" + (" `SOCK_NONBLOCK`" if "SOCK_NONBLOCK" in more else "")
+    accept = {f"`{call}`" + (" non-blocking" if "SOCK_NONBLOCK" in more else "")
               for call, more in listening if call.startswith("accept")}
     later = {f"`{call}`" for call, _, more in clients if "F_SETFL" in more or "FIONBIO" in more}
     return [f"{value('TCP_DEFER_ACCEPT')} s" if value("TCP_DEFER_ACCEPT") else "no",
             "yes" if value("SO_REUSEPORT") else "no",
-            "listening socket" if value("TCP_NODELAY") else
-            "each connection" if len(undelayed) > 1 else "kept connection" if undelayed else "no",
+            "listener" if value("TCP_NODELAY") else
+            "each" if len(undelayed) > 1 else "kept" if undelayed else "no",
             f"{max(int(more) for call, more in listening if call == 'listen'):,}",
             ", ".join(sorted(accept) + sorted(later))]
 
