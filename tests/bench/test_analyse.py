@@ -264,7 +264,7 @@ def test_an_interval_ends_at_means_of_two_values():
     ([0.985] * 6, True, stats.EQUAL, "the same within 5 % (0.98, 0.98 to 0.98)"),
     ([0.98, 1.02] * 3, True, stats.EQUAL, "the same within 5 % (1.00, 0.98 to 1.02)"),
     ([0.9, 1.1] * 3, True, stats.UNKNOWN, "between 10 % cheaper and 10 % more, 6 rounds"),
-    ([1.1, 1.2, 0.9], True, stats.FEW, "more in 2 of 3 rounds, in the middle 7 % more"),
+    ([1.1, 1.2, 0.9], True, stats.FEW, "more in 2 of 3 rounds; middle: 7 % more"),
     # Ten of twelve above 1 decide, but not where 12 is the second look.
     ([0.9, 0.99, *[1.1] * 10], True, stats.UNKNOWN, "between 0.5 % cheaper and 10 % more"),
     ([0.9, 0.99, *[1.1] * 10], False, stats.MORE, "10 % more")])

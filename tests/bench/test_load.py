@@ -1,6 +1,7 @@
 """What the load tools print, recorded from real runs, and what is read."""
 
 import contextlib
+import dataclasses
 import http.server
 import itertools
 import math
@@ -131,22 +132,43 @@ def test_what_was_never_sent_is_a_lag_too(tmp_path):
     assert "lagged: its rate was 50 % below" in " ".join(found.notes)
 
 
-@pytest.mark.parametrize("begun, lag", [(60, 0), (90, 0), (45, 25)])
+@pytest.mark.parametrize("begun, lag", [(600, 0), (900, 0), (450, 25)])
 def test_the_kernel_says_at_which_rate_httperf_connects(begun, lag, monkeypatch):
     """Its own report cannot, if connections live long: a late one could be a long one. Other
-    programs' connections may be among those that the kernel counts."""
-    job = load.Job("http://127.0.0.1:8000/", connections=100, rate=100.0)
-    now, count = [0.0], [7]
+    programs' connections may be among those that the kernel counts. A count that takes long is made
+    again, a little later."""
+    job = load.Job("http://127.0.0.1:8000/", connections=1000, rate=1000.0)
+    now, count, slow = [0.0], [7], [0.0]
     monkeypatch.setattr(load.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(load, "_connects", lambda: count[0])
+
+    def connects():
+        now[0] += slow[0]
+        return count[0]
+
+    monkeypatch.setattr(load, "_connects", connects)
     sending = load._Sending(job, 0.0)
-    for now[0], count[0] in ((0.29, 7), (0.3, 20), (0.5, 30), (0.9, 20 + begun), (1.5, 500)):
+    for now[0], count[0], slow[0] in (
+            (0.29, 7, 0), (0.3, 190, 0.002), (0.31, 210, 0), (0.5, 300, 0),
+            (0.91, 210 + begun, 0), (1.5, 5000, 0)):
         sending.look()
+        assert slow[0] == 0 or sending.due == pytest.approx(0.307)
     assert sending.due == math.inf
-    result = load.Result(good=100, sent_rate=100.0, lag_percent=0.0)
+    result = load.Result(good=1000, sent_rate=1000.0, lag_percent=0.0)
     sending.judge(load.TOOLS["httperf"], job, result)
     assert result.lag_percent == pytest.approx(lag, abs=0.01)
     assert sum("lagged" in note for note in result.notes) == bool(lag)
+    few = load.Job("http://127.0.0.1:8000/", connections=100, rate=1000.0)
+    assert load._Sending(few, 0.0).due == math.inf      # where a single one would matter
+
+
+def test_an_interrupted_oha_has_stored_nothing(tmp_path):
+    """Its report still counts. One that was not interrupted and stored nothing has no figure."""
+    job = load.Job("http://127.0.0.1:8000/answer", connections=20, calls=10, rate=20.0)
+    found = load.TOOLS["oha"].read(OUTPUTS["oha_good"], job, str(tmp_path))
+    assert (found.good, found.unfinished, found.lag_percent) == (100, 100, None)
+    job = dataclasses.replace(job, connections=10)
+    with pytest.raises(load.LoadError, match="oha stored no times"):
+        load.TOOLS["oha"].read(OUTPUTS["oha_good"], job, str(tmp_path))
 
 
 def test_h2load_says_when_the_server_closes_what_is_to_be_kept(tmp_path):

@@ -116,7 +116,7 @@ def load_tool(text):
     """Return the name of a load tool, "" when it is not given."""
     named = among(TOOLS, words(text))
     if len(named) > 1:
-        raise ValueError("it is one tool")
+        raise ValueError("name one tool only")
     return "".join(named)
 
 

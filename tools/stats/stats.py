@@ -108,7 +108,7 @@ def said(one, more, less):
     rounds, ratio = one["rounds"], one["ratio"]
     if one["verdict"] == FEW:
         ahead, word = max((one["above"], more), (rounds - one["above"], less))
-        return f"{word} in {ahead} of {rounds} rounds, in the middle {off(ratio, more, less)}"
+        return f"{word} in {ahead} of {rounds} rounds; middle: {off(ratio, more, less)}"
     if one["verdict"] == UNKNOWN:
         ends = " and ".join(off(end, more, less) for end in (one["low"], one["high"]))
         return f"between {ends}, {rounds} rounds"

@@ -36,7 +36,8 @@ def missing(name):
 
 def demanded(url, rate, seconds, keep_alive, **more):
     """Return the Job of an open loop: `rate` connections a second for `seconds`, each with one
-    request, or as many as `calls` says; where a few connections share them, `rate` requests."""
+    request, or as many as `calls` says; where a few connections share them, they have `calls` times
+    `rate` requests a second together."""
     return Job(url, connections=round(seconds * rate), seconds=seconds, rate=rate,
                keep_alive=keep_alive, **more)
 
@@ -114,15 +115,18 @@ class _Opening:
 class _Sending:
     """Tells how many connections a second a tool begins, for one that does not say when it sent
     what: two counts of the kernel, shortly after its begin and shortly before its end. With None
-    for the job it does not count. Other programs of this network namespace that connect are
-    counted, too, so what it tells may be too much, never too little."""
+    for the job it does not count, nor where a single connection would matter. Other programs of
+    this network namespace that connect are counted, too, so what it tells may be too much."""
 
     FROM, TO = 0.3, 0.9     # the share of the time planned for sending
-    PAUSE = 0.0005          # seconds that a count may take: else another program ran in between
+    LEAST = 300             # connections between the two
+    LONGEST = 0.0005        # seconds that a count may take: else another program ran in between,
+    AGAIN = 0.005           # and it counts again after this time
 
     def __init__(self, job, begun):
         planned = job.connections / job.rate if job else 0.0
-        self.looks = [begun + share * planned for share in (self.FROM, self.TO)] if job else []
+        enough = job and job.connections * (self.TO - self.FROM) >= self.LEAST
+        self.looks = [begun + share * planned for share in (self.FROM, self.TO)] if enough else []
         self.seen = []
 
     @property
@@ -134,9 +138,11 @@ class _Sending:
         """Count, if it is time."""
         if time.monotonic() >= self.due:
             before, count = time.monotonic(), _connects()
-            if time.monotonic() - before < self.PAUSE:
+            if (now := time.monotonic()) - before < self.LONGEST:
                 self.seen.append((before, count))
                 self.looks.pop(0)
+            else:
+                self.looks[0] = now + self.AGAIN
 
     def judge(self, tool, job, result):
         """Correct the rate that the tool sent at in its Result, if it was lower than it says."""

@@ -20,12 +20,12 @@ class LoadError(Exception):
 @dataclass(frozen=True)
 class Job:
     """The load to make. ab, wrk, h2load and httperf open `connections`; with httperf, each of them
-    has `calls` requests (no system calls). oha has at most `kept` open, h2load-rate as many if they
+    has `calls` requests. oha has at most `kept` open, h2load-rate as many if they
     are kept, and these share all requests."""
 
     url: str
-    connections: int = 1        # at a time; in open loops: in all, or requests where a few
-                                # connections share them
+    connections: int = 1        # at a time; in open loops: in all, or those whose requests a
+                                # few connections share
     seconds: float = 1.0        # how long; an upper bound with `requests`
     requests: int = None        # end after this number (ab)
     rate: float = None          # of `connections` a second (open loops)
@@ -163,7 +163,7 @@ class Tool:
 
 
 def behind(late):
-    """Return by how many seconds the last requests were sent later than the first ones; `late` has
+    """Return by how many seconds more the last requests were late than the first ones; `late` has
     for each, in the order in which they were due, the seconds from then until it was sent. Of the
     first twentieth, and of the last, only the one counts that was least late: so a single late
     request at an end does not look like a lower rate."""

@@ -7,10 +7,11 @@ import re
 import sqlite3
 from collections import Counter
 
-from tools.bench.load.base import Result, Tool, behind
+from tools.bench.load.base import LoadError, Result, Tool, behind
 
 # What oha stores of each answer: `start`, the seconds when its request was sent,
-# `start_latency_correction`, when it was due, `duration`, from then to its end, and `status`.
+# `start_latency_correction`, when it was due, `duration`, from then to its end, and `status`. It
+# writes them after its load and before it ends: a millisecond for some 400 answers.
 STORED = "requests.db"
 SAYS = re.compile(r"^Storing results to .*\n+", re.MULTILINE)     # on stderr, amid its report
 
@@ -53,11 +54,10 @@ class Oha(Tool):
             result.mean, result.p50, result.p99, result.max = (
                 1e3 * seconds for seconds in (
                     summary["average"], percent["p50"], percent["p99"], summary["slowest"]))
-        if good:
-            rows = stored(folder)
-            if done >= job.asked:       # else it was interrupted
-                self.paced(result, job, done,
-                           job.asked / job.due + behind([late for late, *_ in rows]))
+        rows = stored(folder) if done >= job.asked else []      # none if it was interrupted
+        if rows:
+            self.paced(result, job, done,
+                       job.asked / job.due + behind([late for late, *_ in rows]))
             if job.keep_times:
                 result.times = Counter(round(1e6 * took) for _, took, status in rows
                                        if 200 <= status < 400)
@@ -67,8 +67,11 @@ class Oha(Tool):
 def stored(folder):
     """Return (how many seconds late its request was sent, seconds from when it was due to its end,
     status) of each answer, in the order in which they were due. A request is late where oha is too
-    slow, and where all its connections wait for the server."""
-    with contextlib.closing(sqlite3.connect(os.path.join(folder, STORED))) as database:
-        return database.execute(
-            "SELECT start - start_latency_correction, duration, status FROM oha "
-            "ORDER BY start_latency_correction").fetchall()
+    slow, and where all its connections wait for the server. Raises LoadError."""
+    try:
+        with contextlib.closing(sqlite3.connect(os.path.join(folder, STORED))) as database:
+            return database.execute(
+                "SELECT start - start_latency_correction, duration, status FROM oha "
+                "ORDER BY start_latency_correction").fetchall()
+    except sqlite3.Error as error:
+        raise LoadError(f"oha stored no times: {error}") from error

@@ -110,7 +110,7 @@ class CpuTime(Metric):
 
     def finish(self, meter):
         load, wall, cores = meter.result, meter.wall, meter.live.start.cores
-        others = [core for core in meter.load_cores if core not in cores]
+        others = [core for core in meter.core_times if core in meter.load_cores - cores]
 
         def percent(times, some):
             return 100 * statistics.fmean(times[core] for core in some) / wall

@@ -55,7 +55,8 @@ def not_opened(tool, opens, values, made):
 
 
 def void(row):
-    """Take the figures that mean nothing out of the row of such a run."""
+    """Take the figures that mean nothing out of the row of a run that was disturbed or not opened,
+    or that crashed."""
     if row["status"] in ("disturbed", "not opened"):
         row.update(dict.fromkeys(set(VOID) - {"foreign"}))      # "foreign" may be why
     elif row["status"] == "crashed":
@@ -64,7 +65,7 @@ def void(row):
 
 def _ask_together(live, path, clients):
     """Have that many clients that are connected at the same time ask for `path` once each, and wait
-    until they have left no thread. Raises OSError."""
+    until the threads that they had have ended, half a second at most. Raises OSError."""
     with contextlib.ExitStack() as opened:
         some = [opened.enter_context(http.Connection(("127.0.0.1", live.port)))
                 for _ in range(clients)]
@@ -197,8 +198,9 @@ class Runner:
         """Let a just-in-time compiler see what it will have to do, and each worker of ours serve
         before it counts: its first answer costs page faults, and a connection to Redis. Workers
         that wait in accept(2) take turns, so one client reaches all of a pool. Memory that 04, 06
-        and 07 use again is there after as many clients at a time as the load will have; where
-        connections are held open, their memory is measured, and has to be new."""
+        and 07 use again is there after as many clients at a time as the load will have, of which
+        WARM_CLIENTS will do; where connections are held open, their memory is measured, and has to
+        be new."""
         path = cell.experiment.path_of(cell.variant)
         if cell.server.kind == "architecture" and cell.server.model == servers.POOL:
             get = client(live.port)
