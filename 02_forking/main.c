@@ -108,7 +108,7 @@ static void serve_clients(const struct server *server)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* so a leak checker finds what it has */
+    static struct server server; /* reachable at exit, for leak checkers */
 
     server_start(&server, &architecture, argc, argv);
     room = &server.shared->room;

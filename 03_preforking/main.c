@@ -42,7 +42,7 @@ static void serve_clients(const struct server *server, int number)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* so a leak checker finds what it has */
+    static struct server server; /* reachable at exit, for leak checkers */
     static struct worker_processes workers; /* likewise */
     int number;
 

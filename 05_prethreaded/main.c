@@ -89,7 +89,7 @@ static void wait_for_stop(const struct server *server)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* so a leak checker finds what it has */
+    static struct server server; /* reachable at exit, for leak checkers */
 
     server_start(&server, &architecture, argc, argv);
     pthread_t *threads = create_threads(&server);

@@ -138,7 +138,7 @@ static void keep_workers(const struct server *server,
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* so a leak checker finds what it has */
+    static struct server server; /* reachable at exit, for leak checkers */
 
     server_start(&server, &architecture, argc, argv);
     server_ready(&server, "%d worker%s", server.options.workers,

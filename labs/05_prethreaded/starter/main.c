@@ -90,7 +90,7 @@ static void join_threads(const struct server *server, pthread_t *threads)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* so a leak checker finds what it has */
+    static struct server server; /* reachable at exit, for leak checkers */
 
     server_start(&server, &architecture, argc, argv);
     /* The starter's threads never run: it has to say that it is ready before

@@ -80,7 +80,7 @@ static void loop_init(struct loop *loop)
  * record_fork() has already called signals_in_child(). */
 int main(int argc, char **argv)
 {
-    static struct server server; /* so a leak checker finds what it has */
+    static struct server server; /* reachable at exit, for leak checkers */
 
     server_start(&server, &architecture, argc, argv);
     server_ready(&server, "%d worker%s", server.options.workers,

@@ -794,7 +794,7 @@ static void serve_clients(struct loop *loop)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* so a leak checker finds what it has */
+    static struct server server; /* reachable at exit, for leak checkers */
     static struct loop loop;
 
     server_start(&server, &architecture, argc, argv);

@@ -569,7 +569,7 @@ static void serve_clients(struct loop *loop)
 
 int main(int argc, char **argv)
 {
-    static struct server server; /* so a leak checker finds what it has */
+    static struct server server; /* reachable at exit, for leak checkers */
     static struct loop loop;
 
     /* The switch is chosen by the environment: server_start() knows the options
