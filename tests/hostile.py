@@ -259,7 +259,7 @@ def play(executable, seconds, seed):
     site, redis, books, stop = Site(), PrivateRedis(), Books(), threading.Event()
     site.write("large.bin", LARGE)
     site.write("notes.txt", b"notes")
-    log = redis.folder / "access.log"
+    log = Path(redis.folder, "access.log")
     server = Server(executable, "-p", 0, "--root", site.root,
                     "--redis", redis.address, "--keep-alive", "1",
                     "--request-timeout", "20", "--access-log", log,

@@ -255,7 +255,7 @@ class Soak:
             server = Server(BUILDS[self.build] / self.name, "-p", 0,
                             "--root", site.root, "--redis", redis.address,
                             "--keep-alive", "1", "--request-timeout", "2",
-                            "--access-log", redis.folder / "access.log",
+                            "--access-log", f"{redis.folder}/access.log",
                             *POOL.get(self.name, ()))
             try:
                 seen = self._rounds(server, redis)

@@ -18,8 +18,6 @@ from tests.support.processes import (children, end, make_folder, remove_folder,
                                      spawn, wait_for)
 from tools.fleet.balancer.run import is_free
 
-TOP = Path(__file__).resolve().parents[2]
-
 
 def missing(program):
     """Return why a test cannot run, "" if `program` is here."""
@@ -42,8 +40,14 @@ def comm(pid):
 
 def event_loop(server, name):
     """Return the process that serves the clients: of nginx, a child."""
-    [pid] = [pid for pid in children(server.pid, everywhere=True) if comm(pid) == name]
-    return (children(pid, everywhere=True) or [pid])[0]
+    [pid] = [pid for pid in children(server.pid) if comm(pid) == name]
+    return (children(pid) or [pid])[0]
+
+
+def connections(port):
+    """Return the rows of /proc/net/tcp, as words, whose own end is a port of this machine."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [row for row in rows if row[1].endswith(f":{port:04X}")]
 
 
 @pytest.fixture
@@ -129,19 +133,3 @@ def balanced(folder, redis, free_port):
                 one.stop()
         finally:
             end(one.process)
-
-
-@pytest.fixture
-def changed(folder):
-    """changed("haproxy", "line") is the balancer's template without the lines
-    that contain one of these texts; a text that is missing is an error."""
-    def write(name, *texts, replace_by=""):
-        template = next((TOP / "tools/fleet/balancer").glob(f"{name}.*.j2"))
-        lines = template.read_text().splitlines(keepends=True)
-        for text in texts:
-            assert any(text in line for line in lines), text
-            lines = [replace_by if text in line else line for line in lines]
-        path = folder / "changed.j2"
-        path.write_text("".join(lines))
-        return str(path)
-    return write

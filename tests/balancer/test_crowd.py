@@ -1,17 +1,13 @@
-"""200 clients, while an instance dies, and while all are restarted.
-
-Each test has a neighbour that takes the protection away and sees requests
-fail: the first would not notice otherwise that it has become harmless.
-"""
+"""200 clients, while an instance dies, and while all are restarted."""
 
 import contextlib
 import os
 import re
 import signal
-from pathlib import Path
 
 import pytest
 
+from tests.balancer.conftest import connections
 from tests.support.client import build
 from tests.support.guest import URLENCODED, form
 from tests.support.load import Load
@@ -20,7 +16,6 @@ from tests.support.processes import session_members, wait_for
 CLIENTS = 200
 READ = ("/guestbook", "/answer", "/guestbook", "/hello")
 SIGN = "POST /guestbook"
-haproxy = pytest.mark.parametrize("name", ["haproxy"], indirect=True)
 
 
 class Guests(Load):
@@ -59,10 +54,7 @@ class Guests(Load):
 def unread_requests(port):
     """Return how many connections to a port of this machine hold bytes that
     the server has not read."""
-    rows = [line.split() for line in
-            Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return sum(row[1].endswith(f":{port:04X}")
-               and int(row[4].split(":")[1], 16) > 0 for row in rows)
+    return sum(int(row[4].split(":")[1], 16) > 0 for row in connections(port))
 
 
 def send_all(session, number):
@@ -73,24 +65,19 @@ def send_all(session, number):
             os.kill(pid, number)
 
 
-def stall(balanced, server_name):
-    """Stop an instance until requests that it has not read have piled up, so
-    that whatever happens to it next happens to them. Return its pid."""
+def kill_one(balanced, server_name):
+    """Kill an instance that has requests: it is stopped until some have piled up that it has not
+    read."""
     pid, port = balanced.instance("s2")
     send_all(pid, signal.SIGSTOP)
     least = 1 if server_name == "iterative" else 10
     wait_for(lambda: unread_requests(port) >= least, "unread requests")
-    return pid
+    send_all(pid, signal.SIGKILL)
 
 
-def kill_one(balanced, server_name):
-    """Kill an instance that has requests."""
-    send_all(stall(balanced, server_name), signal.SIGKILL)
-
-
-def words(server_name, name, *more):
+def words(server_name, name):
     """Return the words for run.py: three instances that stay dead."""
-    return [server_name, "--balancer", name, "--restart-after", "3600", *more]
+    return [server_name, "--balancer", name, "--restart-after", "3600"]
 
 
 def test_no_get_fails_when_an_instance_is_killed(balanced, name, server_name):
@@ -101,19 +88,7 @@ def test_no_get_fails_when_an_instance_is_killed(balanced, name, server_name):
     assert not guests.failed()
 
 
-@pytest.mark.only("epoll")
-def test_some_fail_without_retries(balanced, changed, name, server_name):
-    line, instead = {"haproxy": ("retry-on", ""),
-                     "nginx": ("proxy_next_upstream ", "proxy_next_upstream off;\n")}[name]
-    server = balanced(*words(server_name, name, "--template", changed(
-        name, line, replace_by=instead)))
-    with Guests(server) as guests:
-        kill_one(server, server_name)
-        guests.wait_for_answers(100)
-    assert guests.failed()
-
-
-@haproxy
+@pytest.mark.parametrize("name", ["haproxy"], indirect=True)
 def test_no_request_fails_in_a_rolling_restart(balanced, name, server_name):
     """Not even one that must not be sent twice."""
     server = balanced(*words(server_name, name))
@@ -137,21 +112,3 @@ def test_nginx_restarts_them_for_clients_that_connect_again(
         server.rolling_restart()
         guests.wait_for_answers(500)
     assert not guests.failed() and not guests.faults
-
-
-@haproxy
-@pytest.mark.only("epoll")
-def test_some_fail_without_draining(balanced, name, server_name):
-    """SIGTERM alone: requests on their way to the instance are lost, and those
-    that sign the guestbook are not sent again."""
-    server = balanced(server_name, "--balancer", name, "--restart-after", "0")
-    with Guests(server, (SIGN,)) as guests:
-        for times in range(2, 12):
-            pid = stall(server, server_name)
-            os.kill(pid, signal.SIGTERM)
-            send_all(pid, signal.SIGCONT)
-            server.wait_for_line("^s2: process", times)
-            guests.wait_for_answers(100)
-            if guests.failed():
-                break
-    assert guests.failed()

@@ -9,11 +9,10 @@ import http.client
 import os
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
-from tests.balancer.conftest import event_loop
+from tests.balancer.conftest import connections, event_loop
 from tests.support.guest import URLENCODED, form
 
 ESTABLISHED = "01"
@@ -22,10 +21,7 @@ SECONDS = 2.5   # longer than the shorter of the two times; see below
 
 def is_open(port):
     """Return whether a client is connected to a port of this machine."""
-    rows = [line.split() for line in
-            Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return any(row[1].endswith(f":{port:04X}") and row[3] == ESTABLISHED
-               for row in rows)
+    return any(row[3] == ESTABLISHED for row in connections(port))
 
 
 def sign(client):

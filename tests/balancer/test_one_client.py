@@ -12,7 +12,7 @@ import threading
 import jinja2.meta
 import pytest
 
-from tools.fleet.balancer.balancers import BALANCERS, FOLDER, Failed
+from tools.fleet.balancer.balancers import BALANCERS, FOLDER
 from tools.kit import process
 from tests.support.client import Connection, build
 from tests.balancer.pretender import ANSWER, Pretender
@@ -98,19 +98,6 @@ def test_a_request_that_writes_reaches_one_instance_only(balance, pretend):
     assert told.count(200) == len(good.seen)
 
 
-def test_without_the_rule_it_reaches_two(balance, pretend, name, changed):
-    """The test before would notice."""
-    line, instead = {
-        "haproxy": ("disable-l7-retry", ""),
-        "nginx": ("proxy_next_upstream error",
-                  "proxy_next_upstream error timeout non_idempotent;"),
-    }[name]
-    broken, good = pretend("s1", drop), pretend("s2")
-    balancer = balance([broken, good], changed(name, line, replace_by=instead))
-    assert [ask(balancer, "POST") for _ in range(TRIES)] == TRIES * [200]
-    assert len(broken.seen + good.seen) > TRIES
-
-
 def test_a_request_that_writes_finds_an_instance_that_is_there(
         balance, pretend):
     """Nothing has been sent to the one that cannot be reached."""
@@ -192,10 +179,3 @@ def test_the_templates_say_which_variables_they_take(name):
     filled_in = environment.from_string(text).render(
         balancer_port=8000, instances=[instance])
     assert "server" in filled_in and "a.example.org:8001" in filled_in
-
-
-def test_a_mistake_in_the_template_is_told(balance, pretend, name, changed):
-    line = {"haproxy": "balance roundrobin", "nginx": "zone web"}[name]
-    with pytest.raises(Failed) as error:
-        balance([pretend("s1")], changed(name, line, replace_by="oops 1;\n"))
-    assert f"{name} ended with exit code 1" in str(error.value)

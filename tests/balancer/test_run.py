@@ -29,7 +29,7 @@ def ask(server, path="/answer"):
 def test_all_that_it_started_ends_with_it(balanced, name, server_name):
     server = balanced(server_name, "--balancer", name, "--instances", "2")
     assert ask(server).body == b"42"
-    started = children(server.pid, everywhere=True)
+    started = children(server.pid)
     assert len(started) == 3
     server.process.send_signal(signal.SIGINT)       # the other tests send SIGTERM
     assert server.process.wait(60) == 0
@@ -113,3 +113,12 @@ def test_what_it_cannot_do_it_says_in_a_sentence(words, said, free_port):
                               check=False, timeout=60)
     assert said.format(taken=number) in done.stderr
     assert done.returncode in (1, 2) and "Traceback" not in done.stderr
+
+
+def test_a_mistake_in_a_template_is_told(name, folder, free_port):
+    template = folder / "mistaken.j2"
+    template.write_text("oops 1;\n")
+    done = subprocess.run([*RUN, "epoll", "--balancer", name, "--port", str(free_port()),
+                           "--template", template], capture_output=True, text=True,
+                          check=False, timeout=60)
+    assert done.returncode == 1 and f"{name} ended with exit code 1" in done.stderr

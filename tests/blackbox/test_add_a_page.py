@@ -22,13 +22,8 @@ INCLUDES = """#include <hiredis/hiredis.h>
 #include "http_response.h"
 #include "page.h"
 """
-# What a page can do wrong, by its query.
+# Some of what a page can do wrong, by its query; tests/unit/test_page.c has the rest.
 FAULTY = INCLUDES + """
-static void again(struct http_exchange *x, const redisReply *reply)
-{
-    (void)reply;
-    page_ask(x, again, REDIS_REPLY_INTEGER, "INCR", "n", NULL);
-}
 static void begin(struct http_exchange *x, const redisReply *reply)
 {
     (void)reply;
@@ -36,24 +31,10 @@ static void begin(struct http_exchange *x, const redisReply *reply)
 }
 static void ask(struct http_exchange *x)
 {
-    if (slice_equal(x->request.query, SLICE("again")))
-        again(x, NULL);
-    if (slice_equal(x->request.query, SLICE("begin")))
-        begin(x, NULL);
-    if (slice_equal(x->request.query, SLICE("begin-later")))
-        page_ask(x, begin, REDIS_REPLY_INTEGER, "INCR", "n", NULL);
-    if (slice_equal(x->request.query, SLICE("add"))) {
-        response_error(x, 404, NULL);
-        response_field(x, "X", SLICE("y"));
-    }
-    if (slice_equal(x->request.query, SLICE("show")))
-        page_show(x, 200, NULL, 0);
     if (slice_equal(x->request.query, SLICE("type")))
         page_ask(x, begin, REDIS_REPLY_STRING, "INCR", "n", NULL);
     if (slice_equal(x->request.query, SLICE("client")))
         response_error(x, 404, page_client(x));
-    if (slice_equal(x->request.query, SLICE("refused")))
-        page_ask(x, begin, REDIS_REPLY_STRING, "NONSENSE", NULL);
 }
 const struct page page_faulty = {.path = "/faulty", .methods = HTTP_GET,
                                  .on_request = ask};
@@ -75,15 +56,9 @@ WRONG_PAGES = [
     ('.path = "/wrong", .on_request = show', "the page /wrong does not take GET: see .methods"),
     ('.path = "/wrong", .methods = HTTP_GET', "the page /wrong has no .on_request")]
 FAULTS = [                      # query, what the warning says, status
-    ("again", "asks Redis too many commands", 500),
     ("", "neither answers nor asks", 500),
-    ("begin", "begins an answer and does not end it", 500),
-    ("begin-later", "begins an answer and does not end it", 500),
-    ("add", "adds to an answer that it has ended", 500),
-    ("show", "shows a template that it does not name", 500),
     ("client", "asks for its client without names_client", 500),
-    ("type", "gets an integer from INCR, not a string", 503),
-    ("refused", "gets an error from NONSENSE, not a string", 503)]
+    ("type", "gets an integer from INCR, not a string", 503)]
 
 
 class Tree:

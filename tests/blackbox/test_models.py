@@ -6,9 +6,10 @@ import threading
 import pytest
 
 from tests.support.client import Closed, build
-from tests.support.halves import complete, half
+from tests.support.procfs import expect_calm
 from tests.support.processes import children, session_members, wait_for
-from tests.support.servers import ONE_AT_A_TIME, Server
+from tests.support.scenarios import complete, half
+from tests.support.servers import ONE_AT_A_TIME, ONE_CLIENT, Server
 from tools.kit import procfs
 from tools.kit.servers import ARCHITECTURES, SEQUENTIAL
 
@@ -64,25 +65,11 @@ def test_a_slow_reader_of_a_large_file(launch, own_site, server_name):
     assert response.body == content
 
 
-def test_several_hundred_connections(launch, server_name):
-    """More than a pool has workers: the others wait in the accept queue."""
-    server = launch()
-    connections = [server.connect() for _ in range(300)]
-    for connection in connections:
-        connection.send(build("/answer", fields=[("Connection", "close")]))
-    for connection in connections:
-        assert connection.read_response().body == b"42"
-        connection.expect_closed()
-        connection.close()
-    assert server.stop() == (300, 300)
-
-
 # Keep-alive while other clients wait
 
-@pytest.mark.only(*ONE_AT_A_TIME)
 def test_an_idle_client_is_closed_for_one_that_waits(launch, server_name):
     """Long before its keep-alive timeout, which is a day here."""
-    server = launch(*ONE_AT_A_TIME[server_name], "--keep-alive", "86400")
+    server = launch(*ONE_CLIENT[server_name], "--keep-alive", "86400")
     with server.connect() as idle:
         for _ in range(2):
             response = idle.request("/answer")
@@ -127,18 +114,17 @@ def test_idle_clients_are_kept_where_that_is_cheap(launch):
                 assert response.body == b"42" and not response.closes
 
 
-@pytest.mark.only("forking", "threaded")
-@pytest.mark.parametrize("bound", [1, 2])
-def test_at_the_limit_idle_clients_are_closed_for_one_that_waits(launch, server_name, bound):
-    server = launch({"forking": "--max-children",
-                     "threaded": "--max-threads"}[server_name], bound,
-                    "--keep-alive", "86400")
-    idle = [server.connect() for _ in range(bound)]
-    for connection in idle:
-        assert connection.request("/answer").body == b"42"
-    assert server.request("/hello").body == b"Hello, World!"
-    for connection in idle:
-        connection.close()
+@pytest.mark.only("poll", "epoll")
+def test_the_client_that_has_been_idle_for_the_longest_makes_room(launch):
+    server = launch("--max-connections", "2", "--keep-alive", "86400")
+    with server.connect() as first, server.connect() as second, \
+            server.connect() as third:
+        for connection in (first, second, third):
+            assert connection.request("/answer").body == b"42"
+        first.expect_closed()
+        assert second.request("/answer").body == b"42"
+        assert third.request("/answer").body == b"42"
+        assert not second.readable()
 
 
 # Limits: a client above the limit waits
@@ -149,13 +135,14 @@ LIMITS = {one.name: one.slots or "--max-connections" for one in ARCHITECTURES
 
 @pytest.mark.only(*LIMITS)
 def test_clients_above_the_limit_wait(launch, server_name):
-    server = launch(LIMITS[server_name], 2)
+    """And the server sleeps."""
+    server = launch(LIMITS[server_name], 2, "--request-timeout", "3600")
     with half(server) as first, half(server) as second, \
             server.connect() as third, server.connect() as fourth:
         third.send(build("/hello"))
         fourth.send(build("/hello"))
-        third.expect_silence(SILENCE)
-        assert not fourth.readable()
+        expect_calm(server)
+        assert not third.readable() and not fourth.readable()
         complete(first)
         first.close()
         complete(second)
@@ -190,20 +177,12 @@ def test_a_thread_lives_as_long_as_its_client(launch):
     wait_for(lambda: len(procfs.threads(server.pid)) == base, "the threads to end")
 
 
-@pytest.mark.only("preforking")
+@pytest.mark.only("preforking", "prethreaded")
 def test_a_hundred_workers_by_default(executable, site, redis):
-    server = Server(executable, "-p", 0, "-r", site.root, "--redis",
-                    redis.address)
-    wait_for(lambda: len(children(server.pid)) == 100, "100 children")
-    assert server.request("/answer").body == b"42"
-    server.stop()
-
-
-@pytest.mark.only("prethreaded")
-def test_a_hundred_threads_by_default(executable, site, redis):
-    server = Server(executable, "-p", 0, "-r", site.root, "--redis",
-                    redis.address)
-    assert len(procfs.threads(server.pid)) >= 100
+    server = Server(executable, "-p", 0, "-r", site.root, "--redis", redis.address)
+    count = {"preforking": lambda: len(children(server.pid)),
+             "prethreaded": lambda: len(procfs.threads(server.pid)) - 1}[server.name]
+    wait_for(lambda: count() >= 100, "a hundred workers")
     assert server.request("/answer").body == b"42"
     server.stop()
 

@@ -6,9 +6,10 @@ import subprocess
 
 import pytest
 
-from tests.support.by_hand import answers, free_address, without_redis
+from tests.support.by_hand import answers, without_redis
 from tests.support.processes import DEADLINE, end, spawn, wait_for
 from tests.support.servers import FOLDERS, Server, run
+from tools.kit.process import free_port
 
 pytestmark = pytest.mark.protocol
 shown_by_all = pytest.mark.only(*FOLDERS)
@@ -21,7 +22,6 @@ OWN = {
     "--max-threads": {"threaded"},
     "--max-connections": {"poll", "epoll"},
 }
-SHORT = {"--workers": "-w", "--threads": "-t"}
 
 
 def refused(executable, status, *options, mentions=()):
@@ -70,13 +70,9 @@ def test_version(executable):
 # Wrong usage: exit status 2. All values: tests/unit/test_options.c.
 
 def test_wrong_usage(executable, server):
-    for option, value in [
-            ("--port", "65536"), ("--port", "80x"), ("--backlog", "0"), ("--keep-alive", "-1"),
-            ("--request-timeout", "5s"), ("--request-timeout", "0"), ("--drain-timeout", "nan"),
-            ("--redis", "host:"), ("--redis", "[]:6379"), ("--redis", "unix:/" + 107 * "x")]:
+    for option, value in [("--port", "80x"), ("--request-timeout", "5s"), ("--redis", "host:")]:
         refused(executable, 2, option, value, mentions=[option.strip("-")])
-    for words in ["--bogus"], ["-z"], ["-p"], ["--pipeline=yes"], ["http"], ["-1"], [""], \
-            ["8000", "127.0.0.1", "more"], ["8000", "host:port"]:
+    for words in ["--bogus"], ["-p"], ["http"], ["8000", "127.0.0.1", "more"]:
         refused(executable, 2, *words)
     # That comes before the port is taken.
     refused(executable, 2, "-p", server.address[1], "--bogus")
@@ -87,17 +83,10 @@ def test_options_of_a_model(executable, server_name):
     for option, takers in OWN.items():
         if server_name in takers:
             assert run(executable, option, "3", "--help").returncode == 0
-            for value in "0", "x", "99999999999999999999":
-                refused(executable, 2, option, value, mentions=[option])
-            continue
-        spellings = [[option, "3"], [f"{option}=3"]]
-        if option in SHORT:
-            spellings += [[SHORT[option], "3"], [SHORT[option] + "3"]]
-        for spelling in spellings:
-            said = refused(executable, 2, *spelling, mentions=[option, FOLDERS[server_name]])
+            refused(executable, 2, option, "0", mentions=[option])
+        else:
+            said = refused(executable, 2, option, "3", mentions=[option, FOLDERS[server_name]])
             assert len(said.split()) > 8, "does not say why"
-        # Wrong for two reasons is still wrong usage.
-        refused(executable, 2, option, "x")
 
 
 # Cannot run: exit status 1, one line with cause and remedy
@@ -159,13 +148,6 @@ def test_backlog(launch):
         assert server.request("/answer").body == b"42"
 
 
-def test_seconds_may_have_decimals(launch):
-    for value in "0.5", ".5", "1e1":
-        server = launch("--keep-alive", value, "--request-timeout", value,
-                        "--drain-timeout", value)
-        assert server.request("/answer").body == b"42"
-
-
 def test_port_and_redis_host_as_words(executable, site, redis):
     """The article's form: ./epoll 8000 redis.example.org"""
     for words in [["--root", site.root, "0", f"localhost:{redis.port}"],
@@ -185,7 +167,7 @@ def test_the_root_is_the_current_folder(executable, site, monkeypatch):
 
 def test_quiet(executable, site):
     """Nothing but errors: no ready line, no report. So the port has to be named."""
-    address = free_address()
+    address = "127.0.0.1", free_port()
     process = spawn(without_redis(executable, site, "-q", "-p", address[1]),
                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:

@@ -10,7 +10,6 @@ from tests.support.client import build
 from tests.support.guest import Guest
 from tests.support.processes import expect_below, seconds_of
 from tests.support.scenarios import recovery
-from tests.support.servers import LOOPS
 
 pytestmark = pytest.mark.shared
 
@@ -98,25 +97,5 @@ def test_a_frozen_redis(launch, own_redis, site):
         connection.send(build("/guestbook"))
         server.wait_until_read(connection)
         connection.reset()
-    own_redis.thaw()
-    expect_back(server, site)
-
-
-@pytest.mark.only(*LOOPS)
-def test_a_kept_client_that_goes_while_its_page_waits_for_redis(
-        launch, own_redis, site):
-    """A client that waits for Redis leaves. The loop learns that the client is
-    gone before it gets the reply that was meant for this client."""
-    server = launch(redis=own_redis.address)
-    expect_back(server, site)
-    kept = [server.connect() for _ in range(5)]
-    for connection in kept:
-        assert connection.request("/answer").body == b"42"
-    own_redis.freeze()
-    for connection in kept:
-        connection.send(build("/guestbook"))
-        server.wait_until_read(connection)
-        connection.reset()
-    assert server.request("/answer").body == b"42"
     own_redis.thaw()
     expect_back(server, site)

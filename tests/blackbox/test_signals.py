@@ -1,4 +1,5 @@
-"""Signals: stopping without losing anything, and reports."""
+"""Signals: stopping without losing anything, and reports. Both with a hundred clients are in
+tests/faults/test_stop.py."""
 
 import os
 import signal
@@ -7,6 +8,7 @@ import pytest
 
 from tests.support.client import Closed, build
 from tests.support.processes import children, session_members, wait_for
+from tests.support.scenarios import complete, half
 from tests.support.servers import is_refused
 
 
@@ -22,16 +24,10 @@ def large(own_site):
 # Stopping
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_stop(launch, number):
-    server = launch()
-    assert server.request("/answer").body == b"42"
-    assert server.stop(number) == (1, 1)
-
-
-def test_stop_immediately_after_the_start(launch):
+def test_stop_immediately_after_the_start(launch, number):
     """Ready means that signals are taken care of, too."""
     for _ in range(3):
-        assert launch().stop() == (0, 0)
+        assert launch().stop(number) == (0, 0)
 
 
 def test_idle_connections_do_not_delay_the_stop(launch):
@@ -43,24 +39,6 @@ def test_idle_connections_do_not_delay_the_stop(launch):
         server.send_signal(signal.SIGTERM)
         connection.expect_closed()
         assert server.finish() == (1, 1)
-
-
-def test_stop_between_head_and_body(launch, redis, site):
-    server = launch("--drain-timeout", "3600", "--request-timeout", "3600")
-    with server.connect() as connection:
-        body = b"guest-name=Late&guest-remarks=but+in+time"
-        connection.send(build("/guestbook", "POST", [
-            ("Content-Type", "application/x-www-form-urlencoded"),
-            ("Content-Length", str(len(body))),
-            ("Expect", "100-continue")]))
-        assert connection.read_response().status == 100
-        server.send_signal(signal.SIGTERM)
-        wait_for(lambda: is_refused(server), "new clients to be refused")
-        connection.send(body)
-        assert connection.read_response().status == 303
-        connection.expect_closed()
-    server.finish()
-    assert redis("LINDEX", "guestbook_remarks", "-1") == b"but in time - Late"
 
 
 def test_stop_while_a_page_waits_for_redis(launch, own_redis):
@@ -136,16 +114,14 @@ def test_one_request_to_stop_may_come_twice(launch):
     """timeout(1) signals its child, then the group that the child is in. A request that was
     begun is finished, and told that it was the last."""
     server = launch()
-    with server.connect() as connection:
-        connection.send(build("/answer")[:-2])
-        server.wait_until_read(connection)
+    with half(server) as connection:
         server.send_signal(signal.SIGTERM)
         server.send_signal(signal.SIGTERM)
         wait_for(lambda: is_refused(server), "the signal to be seen")
         assert server.is_running()
         connection.send(b"\r\n")
         response = connection.read_response()
-        assert response.body == b"42" and response.closes
+        assert response.status == 200 and response.closes
         connection.expect_closed()
     assert server.finish()[0] == 1
 
@@ -153,9 +129,7 @@ def test_one_request_to_stop_may_come_twice(launch):
 @pytest.mark.only("forking")
 def test_a_stuck_child_at_the_bound_does_not_keep_its_parent(launch):
     server = launch("--max-children", "1", "--drain-timeout", "0.5")
-    with server.connect() as connection:
-        connection.send(build("/answer")[:-2])
-        server.wait_until_read(connection)
+    with half(server):
         [child] = children(server.pid)
         os.kill(child, signal.SIGSTOP)
         server.send_signal(signal.SIGTERM)
@@ -177,7 +151,7 @@ def test_the_report_counts(launch):
     assert server.stop() == (13, 7)
 
 
-def test_sigusr1_reports_and_goes_on(launch, server_name):
+def test_sigusr1_reports_and_goes_on(launch):
     server = launch()
     for i in range(1, 4):
         assert server.request("/answer").body == b"42"
@@ -191,23 +165,12 @@ def test_sigusr1_reports_and_goes_on(launch, server_name):
 def test_sigusr1_while_a_client_is_served(launch):
     """A signal that interrupts a wait must not end it."""
     server = launch()
-    with server.connect() as connection:
-        connection.send(build("/echo?value=half")[:-2])
-        server.wait_until_read(connection)
+    with half(server) as connection:
         for _ in range(3):
             server.send_signal(signal.SIGUSR1)
             server.read_report()
-        connection.send(b"\r\n")
-        assert "half" in connection.read_response().text
+        complete(connection)
     server.stop()
-
-
-def test_reports_in_a_row(launch):
-    """The next signal comes as soon as the report is out; none is lost."""
-    server = launch()
-    for _ in range(10):
-        server.send_signal(signal.SIGUSR1)
-        assert server.read_report() == (0, 0)
 
 
 def test_the_last_report_says_who_used_the_cpu_time(launch, server_name):

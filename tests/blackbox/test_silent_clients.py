@@ -1,4 +1,5 @@
-"""Silent clients: they connect and send nothing, as browsers do in advance."""
+"""Silent clients: they connect and send nothing, as browsers do in advance. More of them than
+descriptors are in tests/faults/test_exhaustion.py."""
 
 import contextlib
 import re
@@ -8,7 +9,6 @@ import pytest
 
 from tests.support.client import Reset, build
 from tests.support.processes import expect_below
-from tests.support.scenarios import few_descriptors
 from tests.support.servers import LOOPS, ONE_CLIENT, TOP
 
 NEVER = "3600"
@@ -18,11 +18,6 @@ GRACE = int(re.search(r"FIRST_BYTE_GRACE_MS = (\d+)",
                       (TOP / "common/room.h").read_text())[1]) / 1000
 MARGIN = 0.5            # seconds that 500 silent clients may cost on top
 CROWD = 500
-
-
-def test_the_grace_costs_no_request():
-    """A client whose first packet is lost sends it again after 1 s (RFC 6298)."""
-    assert 3 <= GRACE < 10
 
 
 def cost_of(server, clients):
@@ -68,26 +63,14 @@ def test_a_silent_client_is_kept_while_no_client_waits(launch, server_name):
 
 
 @pytest.mark.only(*LOOPS)
-def test_an_event_loop_accepts_silent_clients(launch):
-    """As they come: they are not left to the kernel until they send something."""
-    server = launch("--request-timeout", NEVER)
-    silent = [server.connect() for _ in range(5)]
-    assert server.request("/answer").body == b"42"      # it came after them
-    assert server.stop() == (1, len(silent) + 1)
-    for connection in silent:
-        connection.close()
-
-
-@pytest.mark.only(*LOOPS)
-@pytest.mark.parametrize("crowd", [1, CROWD])
-def test_silent_clients_of_an_event_loop_delay_no_other(launch, crowd):
-    """And each is served when it speaks."""
+def test_silent_clients_of_an_event_loop_delay_no_other(launch):
+    """They are accepted as they come, and each is served when it speaks."""
     server = launch("--request-timeout", NEVER)
     clients = 0
 
     def three_others():
         nonlocal clients
-        silent = [server.connect() for _ in range(crowd)]
+        silent = [server.connect() for _ in range(CROWD)]
         began = time.monotonic()
         for _ in range(3):
             assert server.request("/answer").body == b"42"
@@ -95,11 +78,15 @@ def test_silent_clients_of_an_event_loop_delay_no_other(launch, crowd):
         for connection in reversed(silent):
             assert connection.request("/hello").body == b"Hello, World!"
             connection.close()
-        clients += crowd + 3
+        clients += CROWD + 3
         return took
 
     expect_below(GRACE, three_others)
-    assert server.stop() == (clients, clients)
+    silent = [server.connect() for _ in range(5)]       # and say nothing
+    assert server.request("/answer").body == b"42"      # it came after them
+    assert server.stop() == (clients + 1, clients + 6)
+    for connection in silent:
+        connection.close()
 
 
 def test_a_silent_client_has_a_deadline(launch, server_name):
@@ -120,16 +107,3 @@ def test_silent_clients_do_not_delay_the_stop(launch, server_name):
         # The kernel resets clients that still wait in the accept queue.
         with contextlib.suppress(Reset):
             connection.expect_closed()
-
-
-@pytest.mark.slow
-def test_more_silent_clients_than_descriptors(launch, server_name):
-    """Their deadline, or the grace, makes room for the client that speaks."""
-    server = launch(*ONE_CLIENT[server_name], "--request-timeout", "0.1",
-                    preexec_fn=few_descriptors)
-    silent = [server.connect() for _ in range(200)]
-    for _ in range(3):
-        assert server.request("/answer").body == b"42"
-    for connection in silent:
-        connection.close()
-    assert server.request("/answer").body == b"42"

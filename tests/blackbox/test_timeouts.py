@@ -1,14 +1,12 @@
 """Deadlines: what starts one, and what does not start it again. How long each lasts is in
 tests/faults/test_deadlines.py."""
 
-import os
 import time
 
 import pytest
 
 from tests.support.client import build
-from tests.support.processes import expect_below, seconds_of, wait_for
-from tests.support.procfs import unread
+from tests.support.processes import expect_below, seconds_of
 
 pytestmark = [pytest.mark.shared, pytest.mark.slow]
 
@@ -22,21 +20,6 @@ def drip(connection, data, pause=0.02):
         if connection.readable(pause) or not connection.send(bytes([byte])):
             return
     assert connection.readable(connection.deadline), "patient without end"
-
-
-def test_no_keep_alive(launch):
-    server = launch("--keep-alive", "0")
-    with server.connect() as connection:
-        connection.send(build("/answer") + build("/hello"))
-        response = connection.read_response()
-        assert response.body == b"42"
-        assert response.closes
-        connection.expect_closed()
-    with server.connect() as connection:
-        response = connection.request("/answer", version="HTTP/1.0",
-                                      fields=[("Connection", "keep-alive")])
-        assert "keep-alive" not in (response.get("Connection") or "")
-        connection.expect_closed()
 
 
 def test_a_request_that_stops_in_the_middle(launch):
@@ -90,24 +73,6 @@ def test_100_continue_does_not_restart_the_clock(launch):
             if time.monotonic() - began < limit + most:
                 return
     raise AssertionError(f"five times later than {limit + most} s")
-
-
-# Closing after the last answer (RFC 9112, 9.6)
-
-def test_a_pipelined_request_does_not_destroy_the_last_answer(launch, own_site):
-    """Closing with unread input would make the kernel send RST, and forget what
-    the client had no room for yet."""
-    content = os.urandom(400_000)
-    own_site.write("large.bin", content)
-    server = launch("--keep-alive", "0", root=own_site.root)
-    with server.connect(receive_buffer=16384) as connection:
-        connection.send(build("/large.bin") + build("/answer"))
-        assert connection.receive(1000)
-        client = connection.socket.getsockname()
-        wait_for(lambda: unread(server.address, client) is None,
-                 "the server to end its side")
-        connection.send(build("/answer"))   # and more of them
-        assert connection.read_response().body == content
 
 
 @pytest.mark.only("iterative")

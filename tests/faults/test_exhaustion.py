@@ -10,8 +10,8 @@ import pytest
 from tests.support import others
 from tests.support.client import Closed, Reset, build
 from tests.support.guest import URLENCODED, form
-from tests.support.procfs import load, status
-from tests.support.processes import children, end, expect_below, spawn, wait_for
+from tests.support.procfs import expect_calm, status
+from tests.support.processes import children, end, spawn, wait_for
 from tests.support.scenarios import crowd, few_descriptors
 from tests.support.servers import serving
 from tools.kit import procfs
@@ -27,12 +27,6 @@ def patient(launch, server_name, *options, **settings):
     return launch("--request-timeout", NEVER, "--keep-alive", NEVER,
                   *MANY.get(server_name, ()), *options,
                   preexec_fn=few_descriptors, **settings)
-
-
-def expect_calm(server, seconds=1.0, share=0.25):
-    """Check that the server comes to rest: that for some seconds its threads sleep but
-    for that share of the time. One that spins never does."""
-    expect_below(share, lambda: load(server, seconds))
 
 
 def expect_one_word(server):
@@ -60,18 +54,6 @@ def expect_as_before(server):
 
 
 # Descriptors
-
-def test_more_clients_than_descriptors(launch, server_name):
-    """They are all answered, one after the other."""
-    server = patient(launch, server_name)
-    last = [("Connection", "close")]
-    with crowd(server, build("/hello", fields=last)) as connections:
-        for connection in connections:
-            assert connection.read_response().body == b"Hello, World!"
-            connection.expect_closed()
-    expect_as_before(server)
-    expect_one_word(server)
-
 
 def test_half_requests_hold_every_descriptor(launch, server_name):
     """Nobody can be accepted for a while; then everybody is."""
@@ -108,55 +90,6 @@ def test_silent_clients_make_room_when_descriptors_run_out(
         assert server.request("/answer").body == b"42"
         expect_calm(server)
         assert server.request("/answer").body == b"42"
-    expect_as_before(server)
-
-
-@pytest.mark.only("poll", "epoll")
-def test_at_max_connections_idle_clients_make_room(launch):
-    """The one that has been idle for the longest goes first."""
-    server = launch("--max-connections", "2", "--keep-alive", NEVER)
-    with server.connect() as first, server.connect() as second, \
-            server.connect() as third:
-        for connection in (first, second, third):
-            assert connection.request("/answer").body == b"42"
-        first.expect_closed()
-        assert second.request("/answer").body == b"42"
-        assert third.request("/answer").body == b"42"
-        assert not second.readable()
-
-
-@pytest.mark.only("poll", "epoll")
-def test_at_max_connections_busy_clients_stay(launch):
-    """Clients that are being served stay; new ones wait in the queue."""
-    server = launch("--max-connections", "2", "--request-timeout", NEVER)
-    with server.connect() as first, server.connect() as second, \
-            server.connect() as third:
-        for connection in (first, second):
-            connection.send(build("/answer")[:-2])
-            server.wait_until_read(connection)
-        third.send(build("/answer"))
-        expect_calm(server)
-        assert not third.readable()
-        for connection in (first, second, third):
-            connection.send(b"\r\n")
-            assert connection.read_response().body == b"42"
-
-
-@pytest.mark.only("iterative", "forking", "threaded", "prethreaded", "poll",
-                  "epoll")
-def test_descriptors_run_out_and_come_back(launch):
-    """The limit is lowered to what is in use, and raised again."""
-    server = launch()
-    expect_as_before(server)
-    soft, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
-    in_use = len(os.listdir(f"/proc/{server.pid}/fd"))
-    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (in_use, hard))
-    with crowd(server, build("/hello"), 20) as connections:
-        expect_calm(server)
-        expect_one_word(server)
-        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (soft, hard))
-        for connection in connections:
-            assert connection.read_response().body == b"Hello, World!"
     expect_as_before(server)
 
 

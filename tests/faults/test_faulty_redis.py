@@ -7,8 +7,6 @@ import time
 import pytest
 
 from tests.support import faulty_redis as faults
-from tests.support.client import build
-from tests.support.guest import URLENCODED, form
 from tests.support.processes import expect_below, wait_for
 from tests.support.scenarios import away, exactly_once, recovery
 from tests.support.servers import ONE_AT_A_TIME, TOP
@@ -29,11 +27,9 @@ BOTH_WAYS = pytest.mark.parametrize("options", [[], ["--pipeline"]],
     (faults.DELAY, 1.5, []), (faults.DRIP, 0.4, []), (faults.SILENT, 0, []),
     (faults.CUT, 0, []), (faults.CUT, 0, ["--pipeline"]),
     (faults.GARBAGE, 0, []), (faults.WRONG_TYPE, 0, []), (faults.RESET, 0, []),
-    (faults.HUGE_ARRAY, 0, []), (faults.HUGE_STRING, 0, []),
-    (faults.ENDLESS_LINE, 0, []), (faults.NESTED, 0, [])],
+    (faults.HUGE_STRING, 0, [])],
     ids=["delay", "drip", "silent", "cut", "cut-pipeline", "garbage",
-         "wrong-type", "reset", "huge-array", "huge-string", "endless-line",
-         "nested"])
+         "wrong-type", "reset", "huge-string"])
 def test_fault(launch, faulty_redis, mode, seconds, options):
     """The guestbook is away within a second, all else is there, and it comes
     back within a second, to stay."""
@@ -48,24 +44,6 @@ def test_fault(launch, faulty_redis, mode, seconds, options):
         return max(slowest, recovery(server))
 
     expect_below(1 + SLACK, away_and_back)
-
-
-@BOTH_WAYS
-def test_unrequested_replies(launch, faulty_redis, options):
-    """They are not taken for the answer to the next question."""
-    server = launch(*options, redis=faulty_redis.address)
-    recovery(server)
-    faulty_redis.mode = faults.TOO_MANY
-    for _ in range(10):
-        server.request("/guestbook")
-        assert server.request("/answer").body == b"42"
-    faulty_redis.mode = faults.PASS
-    recovery(server)
-    visits = []
-    for _ in range(10):
-        text = server.request("/guestbook").text
-        visits.append(text)
-    assert len(set(visits)) == 10       # the counter moves with each
 
 
 @BOTH_WAYS
@@ -135,27 +113,3 @@ def test_every_thanks_is_kept_once(launch, durable_redis):
     thanked, refused, lost, twice = exactly_once(server, durable_redis)
     assert thanked >= 240 and refused >= 40
     assert (lost, twice) == (0, 0)
-
-
-def test_what_comes_after_the_last_request_does_not_cost_its_answer(
-        launch, faulty_redis):
-    """A client of old sends an empty line after a form (RFC 9112, 2.2). It lies
-    unread when the connection is closed, and the kernel then sends a reset."""
-    server = launch(redis=faulty_redis.address)
-    faulty_redis.seconds = 0.2
-
-    def is_thanked():
-        faulty_redis.mode = faults.PASS
-        recovery(server)
-        faulty_redis.mode = faults.DELAY
-        with server.connect() as connection:
-            began = time.monotonic()
-            connection.send(build("/guestbook", "POST", [URLENCODED],
-                                  form("Ada", "of old"), version="HTTP/1.0"))
-            server.wait_until_read(connection)
-            connection.send(b"\r\n")
-            status = connection.read_response("POST").status
-            assert status == 303 or time.monotonic() - began > WAIT
-            return status == 303
-
-    wait_for(is_thanked, "an answer after a slow reply")

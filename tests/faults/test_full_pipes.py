@@ -11,11 +11,11 @@ import time
 
 import pytest
 
-from tests.support.by_hand import answers, free_address, with_strace, without_redis
+from tests.support.by_hand import answers, without_redis
 from tests.support.client import Connection, build
-from tests.support.processes import (DEADLINE, children, end, session_members, spawn, wait_for)
+from tests.support.processes import DEADLINE, end, session_members, spawn, wait_for
 from tests.support.servers import READY
-from tools.kit import procfs
+from tools.kit.process import free_port
 
 
 class FullPipe:
@@ -85,7 +85,7 @@ def test_a_report_waits_for_no_reader(executable, site, pipe):
 
 def test_the_ready_line_waits_for_no_reader(executable, site, pipe):
     """A server whose first line finds no room serves all the same."""
-    address = free_address()
+    address = "127.0.0.1", free_port()
     pipe.fill()
     process = spawn(without_redis(executable, site, "-p", address[1]),
                     stdin=subprocess.DEVNULL, stdout=pipe.writer)
@@ -130,28 +130,3 @@ def test_a_log_on_a_full_pipe_does_not_hold_a_server_that_stops(
         wait_for(lambda: not session_members(process.pid), "its children's end")
         for client in clients:
             client.close()
-
-
-@with_strace
-@pytest.mark.only("preforking", "epoll")
-def test_a_second_signal_ends_a_server_that_is_stuck_in_its_last_report(
-        executable, site, pipe):
-    """Another writer has taken the room that poll(2) saw: here, poll says that
-    there is some, and there is none. The parents of these two have blocked the
-    signals until then."""
-    command = ["strace", "-D", "-o", "/dev/null", "-e", "trace=poll", "-e",
-               "inject=poll:retval=1", *without_redis(
-                   executable, site, "-p", 0, "--drain-timeout", 3600,
-                   "--workers", 2)]
-    write = {"x86_64": "1", "aarch64": "64"}[os.uname().machine]
-    with printing_to(pipe, command) as (process, _):
-        wait_for(lambda: len(children(process.pid)) >= 2, "its workers")
-        pipe.fill()
-        process.terminate()
-        wait_for(lambda: procfs.system_calls([process.pid])[write] == 1, "the last report")
-
-        def has_ended():    # what comes within 0.2 s is no second time
-            process.terminate()
-            return process.poll() is not None
-        wait_for(has_ended, "the second signal to be obeyed")
-        assert process.returncode in (0, 1)

@@ -18,18 +18,9 @@ LOOP_CLIENT_KIB = 1024  # what promises.md names, with pages of 600 KB
 
 def site_files(server, folder):
     """Return how many files below `folder` the server's processes hold open."""
-    count = 0
-    for pid in session_members(server.pid):
-        try:
-            for number in os.listdir(f"/proc/{pid}/fd"):
-                try:
-                    path = os.readlink(f"/proc/{pid}/fd/{number}")
-                except FileNotFoundError:
-                    continue
-                count += path.startswith(f"{folder}/") and os.path.isfile(path)
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return count
+    return sum(path.startswith(f"{folder}/") and os.path.isfile(path)
+               for pid in session_members(server.pid)
+               for path in procfs.open_files(pid).values())
 
 
 @pytest.fixture

@@ -1,26 +1,24 @@
 """Started in unusual ways: without standard streams, environment, arguments or /proc; stopped and
 continued; with a log that has no reader."""
 
+import contextlib
+import ctypes
 import os
-import re
 import resource
 import signal
+import subprocess
 import time
 
 import pytest
 
+from tests.support.access_log import fields
 from tests.support.client import Connection, build
 from tests.support.guest import URLENCODED, form
-from tests.support.namespaces import (as_root, execute_without_arguments, mount_tmpfs,
-                                      needs_namespaces, network_of, own_network)
-from tests.support.processes import (DEADLINE, children, is_stopped, session_members, wait_for)
+from tests.support.processes import DEADLINE, children, freeze, session_members, wait_for
 from tests.support.servers import FOLDERS, SMALL_POOL, Server
-from tools.kit import procfs
+from tools.kit import netns, procfs, sockets
 
 pytestmark = pytest.mark.shared
-
-LINE = re.compile(r'\S+ - - \[[^]]+\] "\S+ \S+ HTTP/1\.[01]" \d{3} \d+')
-PAGE = 4096             # bytes that a tmpfs gives to a file at a time
 
 
 def expect_service(server):
@@ -47,38 +45,8 @@ class Mute(Server):
     def _port(self):
         assert self.is_running(), self.stderr()
         ours = set(procfs.open_files(self.pid).values())
-        with open(f"/proc/{self.pid}/net/tcp", encoding="ascii") as table:
-            for line in table:
-                fields = line.split()
-                if fields[3] == "0A" and f"socket:[{fields[9]}]" in ours:
-                    return int(fields[1].partition(":")[2], 16)
-        return None
-
-    def stop_unheard(self):
-        """SIGTERM; it must end with 0."""
-        self.send_signal(signal.SIGTERM)
-        try:
-            assert self.wait() == 0
-        finally:
-            self.end()
-
-
-@pytest.fixture
-def mute(executable, site, redis):
-    """mute(*options, preexec_fn=...) starts a server that no one listens to."""
-    started = []
-
-    def start(*options, **settings):
-        started.append(Mute(executable, "-p", 0, "--root", site.root,
-                            "--redis", redis.address, "--keep-alive", 60,
-                            *SMALL_POOL.get(executable.name, ()), *options,
-                            **settings))
-        return started[-1]
-
-    yield start
-    for server in started:
-        if not server.ended:
-            server.end()
+        return next((one.local[1] for one in sockets.tcp(sockets.LISTEN)
+                     if f"socket:[{one.inode}]" in ours), None)
 
 
 def set_descriptor_limit(server, limit):
@@ -90,32 +58,38 @@ def set_descriptor_limit(server, limit):
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
-def test_closed_standard_streams(mute, closed):
+def test_closed_standard_streams(executable, site, redis, closed):
     """Their numbers go to /dev/null, never to a socket: what the server reports
     to its user would be read by a client."""
     def close_some():
         for number in closed:
             os.close(number)
 
-    server = mute(preexec_fn=close_some)
-    for pid in session_members(server.pid):
-        table = procfs.open_files(pid)
-        assert [table.get(number) for number in closed] == \
-            ["/dev/null"] * len(closed)
-    with server.connect() as first:
-        assert first.request("/answer").body == b"42"
-        first.send(build("/answer")[:-2])           # not idle, so it stays
-        server.wait_until_read(first)
-        server.send_signal(signal.SIGUSR1)          # a report
-        limit = set_descriptor_limit(server, 3)     # "cannot accept"
-        second = server.connect()
-        second.send(build("/answer"))
-        first.send(b"\r\n")
-        assert first.read_response().body == b"42"
-        set_descriptor_limit(server, limit)
-    with second:
-        assert second.read_response().body == b"42"
-    server.stop_unheard()
+    server = Mute(executable, "-p", 0, "--root", site.root, "--redis", redis.address,
+                  "--keep-alive", 60, *SMALL_POOL.get(executable.name, ()),
+                  preexec_fn=close_some)
+    try:
+        for pid in session_members(server.pid):
+            table = procfs.open_files(pid)
+            assert [table.get(number) for number in closed] == \
+                ["/dev/null"] * len(closed)
+        with server.connect() as first:
+            assert first.request("/answer").body == b"42"
+            first.send(build("/answer")[:-2])           # not idle, so it stays
+            server.wait_until_read(first)
+            server.send_signal(signal.SIGUSR1)          # a report
+            limit = set_descriptor_limit(server, 3)     # "cannot accept"
+            second = server.connect()
+            second.send(build("/answer"))
+            first.send(b"\r\n")
+            assert first.read_response().body == b"42"
+            set_descriptor_limit(server, limit)
+        with second:
+            assert second.read_response().body == b"42"
+        server.send_signal(signal.SIGTERM)
+        assert server.wait() == 0
+    finally:
+        server.end()
 
 
 # Without what a process usually has
@@ -125,14 +99,29 @@ def test_no_environment(launch):
     expect_service(launch(env={}))
 
 
-@as_root
-@needs_namespaces
+@contextlib.contextmanager
+def network_of(pid):
+    """What this thread connects within the block, it connects there."""
+    setns = ctypes.CDLL(None).setns
+    with open("/proc/thread-self/ns/net", "rb") as ours, \
+            open(f"/proc/{pid}/ns/net", "rb") as theirs:
+        assert setns(theirs.fileno(), netns.CLONE_NEWNET) == 0
+        try:
+            yield
+        finally:
+            assert setns(ours.fileno(), netns.CLONE_NEWNET) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or bool(netns.problem()),
+                    reason="only root may enter another network")
 def test_no_arguments_at_all(executable, site):
-    """Not even the program's name: all options have their defaults."""
+    """Not even the program's name: all options have their defaults. (Linux 5.18 and newer make
+    it one empty argument.)"""
     def execute():
-        own_network()           # port 8000 is free there
+        netns.enter()           # port 8000 is free there
         os.chdir(site.root)
-        execute_without_arguments(executable)
+        nothing = (ctypes.c_char_p * 1)(None)
+        ctypes.CDLL(None).execve(os.fsencode(executable), nothing, nothing)
 
     server = Server(executable, preexec_fn=execute)
     try:
@@ -148,29 +137,27 @@ def test_no_arguments_at_all(executable, site):
         server.end()
 
 
-@needs_namespaces
+OWN_MOUNTS = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
+
+
+@pytest.mark.skipif(subprocess.run([*OWN_MOUNTS, "true"], capture_output=True,
+                                   check=False).returncode != 0,
+                    reason="this user may not make namespaces")
 def test_no_proc(launch, own_site):
     """Where /proc is not mounted."""
     log = own_site.root / "access.log"
-    server = launch("--access-log", log, preexec_fn=mount_tmpfs("/proc", PAGE))
+    server = launch("--access-log", log, prefix=[
+        *OWN_MOUNTS, "sh", "-c", 'mount -t tmpfs tmpfs /proc && exec "$0" "$@"'])
     assert os.listdir(f"/proc/{server.pid}/root/proc") == []
     expect_service(server)
     server.send_signal(signal.SIGHUP)
     assert server.request("/answer").body == b"42"
     server.stop()
     lines = log.read_text(encoding="ascii").splitlines()
-    assert len(lines) == 5 and all(map(LINE.fullmatch, lines))
+    assert len(lines) == 5 and all(map(fields, lines))
 
 
 # Stopped and continued
-
-def stop_processes(pids):
-    """SIGSTOP, and wait until they have stopped."""
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    for pid in pids:
-        wait_for(lambda pid=pid: is_stopped(pid), "a process to stop")
-
 
 def stop_and_continue(launch, site, server_name, choose):
     """Play it with the processes that choose(server) returns.
@@ -194,7 +181,7 @@ def stop_and_continue(launch, site, server_name, choose):
             server.wait_until_read(half)
         before = session_members(server.pid)
         stopped = choose(server)
-        stop_processes(stopped)
+        freeze(stopped)
         half.send(b"\r\n")
         newcomer.send(build("/answer", fields=last))
         until = time.monotonic() + 1.5          # longer than each limit

@@ -4,15 +4,20 @@ Paths, links, malformed and smuggled requests, escaping, the log and the policy
 of every page are tested in tests/blackbox; what is left is here.
 """
 
+import ctypes
 import os
 import pwd
+import re
 import shutil
+import signal
+import subprocess
 
 import pytest
 
 from tests.support.procfs import status
 from tests.support.processes import session_members, wait_for
-from tests.support.servers import run
+from tests.support.scenarios import half
+from tests.support.servers import FOLDERS, run
 
 pytestmark = pytest.mark.shared
 
@@ -43,18 +48,6 @@ def test_names_of_pictures_in_redirects(launch, own_site):
 
     wait_for(all_are_seen, "each picture")
     assert seen == set(HOSTILE)
-
-
-def test_names_of_folders_in_redirects(launch, own_site):
-    server = launch(root=own_site.root)
-    for name in HOSTILE:
-        own_site.write(f"{name}/index.html", b"inside")
-        path = "/" + "".join(f"%{byte:02X}" for byte in name.encode())
-        response = server.request(path)
-        assert response.status == 301, name
-        assert response.get("X-Evil") is None
-        assert response.get("Location") == path + "/"
-        assert server.request(path + "/").body == b"inside"
 
 
 as_root = pytest.mark.skipif(os.geteuid() != 0,
@@ -143,3 +136,64 @@ def test_user(launch):
             assert status(pid, "Groups") == ""
             assert int(status(pid, "CapEff"), 16) == 0
     assert server.request("/guestbook").status == 200
+
+
+# The sandbox. tests/unit/test_sandbox.c tries it from within; here the server itself is led to
+# a file that it has no right to.
+
+LANDLOCK_CREATE_RULESET, VERSION = 444, 1
+needs_landlock = pytest.mark.skipif(
+    ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, VERSION) <= 0,
+    reason="this kernel has no Landlock")
+
+
+@needs_landlock
+def test_the_log_may_not_be_led_out_of_its_folder(launch, own_site):
+    """Made a link, it is reopened within its folder. Root could write elsewhere, too; this
+    server cannot: that is the sandbox."""
+    log = own_site.root / "log/access.log"
+    log.parent.mkdir()
+    server = launch("--access-log", log, root=own_site.root)
+    for target, is_allowed in [(log.parent / "other.log", True),
+                               (own_site.root / "other.log", False)]:
+        log.unlink()
+        log.symlink_to(target)
+        server.send_signal(signal.SIGHUP)
+
+        def is_done(target=target):
+            server.request("/answer")
+            return target.exists() or "Permission denied" in server.stderr()
+
+        wait_for(is_done, "the log to be reopened, or not")
+        assert target.exists() == is_allowed
+    assert server.request("/").status == 200
+
+
+@needs_landlock
+def test_every_process_is_in_the_sandbox(launch):
+    """Entering it takes away the way out of it, set-user-ID programs."""
+    server = launch()
+    with half(server):              # in 02, so there is a child
+        for pid in session_members(server.pid):
+            assert status(pid, "NoNewPrivs") == "1"
+
+
+# The flags that the executables were linked with, read from the files
+
+@pytest.mark.only(*FOLDERS)
+def test_the_executables_are_hardened(executable):
+    if "build/" in str(executable) and "," in str(executable):
+        pytest.skip("the sanitizers check better")
+    text = subprocess.run(
+        ["readelf", "--wide", "--file-header", "--program-headers",
+         "--dynamic", "--dyn-syms", str(executable)],
+        capture_output=True, text=True, check=True).stdout
+    assert re.search(r"Type: +DYN", text) and "PIE" in text, "fixed addresses"
+    assert "GNU_RELRO" in text and "BIND_NOW" in text, \
+        "imported functions' addresses can be overwritten"
+    assert "E" not in re.search(r"GNU_STACK .*", text)[0].split()[-2], "executable stack"
+    assert "__stack_chk_fail" in text, "no stack protector"
+    # Functions of glibc that may be replaced by a variant that checks sizes.
+    assert re.search(r"UND __\w+_chk(?:@|$)", text, re.MULTILINE), "no _FORTIFY_SOURCE"
+    assert not re.search(r"\((RPATH|RUNPATH)\)", text), \
+        "takes libraries from a folder of its own"

@@ -6,13 +6,13 @@ import time
 import pytest
 
 from tests.support.client import build
+from tests.support.guest import URLENCODED
 from tests.support.load import Load
 from tests.support.processes import expect_below, wait_for
 from tests.support.servers import is_refused
 
 CLIENTS = 100
 SLACK = 5.0             # seconds for what takes no time
-FORM = [("Content-Type", "application/x-www-form-urlencoded")]
 
 # So many at a time does each of these serve with the options given here; the
 # others have their bound by default, which is more than that.
@@ -52,7 +52,7 @@ def test_requests_that_have_begun_are_answered(launch, server_name):
             connection.send(build("/echo?value=late")[:-2])
             connection.rest = b"\r\n"
         else:                           # half a body
-            connection.send(build("/guestbook", "POST", FORM, body)[:-10])
+            connection.send(build("/guestbook", "POST", [URLENCODED], body)[:-10])
             connection.rest = body[-10:]
         connections.append(connection)
     for connection in connections:
@@ -106,17 +106,6 @@ def test_signals_are_heard_under_load(launch):
     assert load.faults == []
 
 
-def test_a_signal_is_heard_by_a_server_that_one_client_keeps_busy(launch):
-    server = launch()
-    with server.connect() as connection:
-        connection.request("/answer")
-        for _ in range(20):
-            server.send_signal(signal.SIGUSR1)
-            connection.request("/answer")
-            connection.request("/answer")
-            server.read_report()
-
-
 def test_the_log_rotates_under_load(launch, own_site):
     """Five rotations; every answer has its line, and just one."""
     folder = own_site.root / "log"
@@ -137,15 +126,3 @@ def test_the_log_rotates_under_load(launch, own_site):
              for line in file.read_text(encoding="ascii").splitlines()]
     assert len(lines) == requests == load.answered
     assert all(line.endswith('"GET /answer HTTP/1.1" 200 2') for line in lines)
-
-
-def test_a_client_that_disconnects_while_the_server_stops(launch):
-    """The end of one client does not disturb the stopping of the server."""
-    server = launch("--drain-timeout", "3600", "--request-timeout", "3600")
-    connection = server.connect()
-    connection.send(build("/answer")[:-2])
-    server.wait_until_read(connection)
-    server.send_signal(signal.SIGTERM)
-    wait_for(lambda: is_refused(server), "new clients to be refused")
-    connection.reset()
-    assert server.finish()[0] == 0

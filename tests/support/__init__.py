@@ -4,7 +4,7 @@ client, guest, load, crowd      those who ask
 servers, site, processes        what is started, and how it ends
 private_redis, faulty_redis     the Redis behind it
 procfs, access_log              what is seen from outside
-namespaces, scenarios           faults that several suites play
+scenarios                       faults that several suites play
 chromium                        the browser
 """
 

@@ -1,7 +1,6 @@
 """Servers that a test starts by hand, because it chooses what surrounds them."""
 
 import shutil
-import socket
 
 import pytest
 
@@ -24,10 +23,3 @@ def without_redis(executable, site, *more):
     """Return the command for a small server without Redis."""
     return [str(executable), "--root", str(site.root), "--redis", "none",
             *SMALL_POOL.get(executable.name, []), *map(str, more)]
-
-
-def free_address():
-    """Return an address that the kernel has just shown to be free."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()

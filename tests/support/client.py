@@ -6,7 +6,7 @@ promise that all answers of the collection share (Date, Server, the security
 headers of HTML), is checked on every answer that any test reads.
 
 A FIN ends a connection; a RST resets it, and throws away what was still on its way.
-So a reset is a fault (`Reset`) unless a test says that it expects one (`expect_reset`).
+So a reset is a fault (`Reset`), which only a test that expects it catches.
 """
 
 import contextlib
@@ -321,17 +321,6 @@ class Connection:
         if self._received:
             raise ProtocolError(
                 f"more after the last answer: {bytes(self._received[:200])!r}")
-
-    def expect_reset(self):
-        """Check that the server resets the connection; return the bytes of the next
-        answer that had arrived. Use it where a reset is right, for example after a
-        client has broken a limit."""
-        try:
-            while self.receive():
-                pass
-        except Reset as fault:
-            return fault.unread
-        raise ProtocolError("closed with a FIN, not reset")
 
     def expect_silence(self, seconds):
         """Check that nothing comes, not even the end, for `seconds`.

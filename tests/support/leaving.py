@@ -10,7 +10,7 @@ import signal
 import time
 
 from tests.support.servers import TOP
-from tools.kit import procfs, wait
+from tools.kit import process, procfs, wait
 
 PR_SET_CHILD_SUBREAPER = 36
 PATIENCE = 300      # seconds for building and starting
@@ -119,13 +119,6 @@ class Terminal:
                     signal.SIGKILL)
 
 
-def reap():
-    """Wait for our children that have ended."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-
-
 @contextlib.contextmanager
 def at_work(words, pattern):
     """Start `make WORDS`, and wait for a process whose command line begins like `pattern`. Yields
@@ -139,7 +132,7 @@ def at_work(words, pattern):
         while (ours := descended({*before, terminal.shell})) and time.monotonic() < end:
             if terminal.descriptor >= 0:
                 terminal.read(0.05)
-            reap()
+            process.reap_orphans()
             time.sleep(0.02)
         return ours
 
@@ -161,6 +154,6 @@ def kill_all(before):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         killed |= set(ours)
-        reap()
-    reap()
+        process.reap_orphans()
+    process.reap_orphans()
     return killed

@@ -112,9 +112,3 @@ class Load:
         self._stop.set()
         for thread in self._threads:
             thread.join()
-
-
-def percentile(values, percent):
-    """Return the value that `percent` percent of `values` do not exceed."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]

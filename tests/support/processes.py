@@ -17,6 +17,8 @@ import sys
 import time
 from pathlib import Path
 
+from tools.kit import TOP, procfs, scratch, wait
+
 # How long anything may take before a test gives up on it. It is no measure of
 # speed: a sanitizer build on a busy machine is ten times slower than usual. Who
 # hunts a bug that makes a server hang may set a shorter one.
@@ -29,12 +31,9 @@ def wait_for(condition, what, deadline=DEADLINE):
     `what` says what is being waited for; AssertionError after `deadline`
     seconds. For state that no event tells of: /proc, files, refused ports.
     """
-    end, pause = time.monotonic() + deadline, 0.002
-    while not (result := condition()):
-        assert time.monotonic() < end, f"waited {deadline:g} s for {what}"
-        time.sleep(pause)
-        pause = min(1.2 * pause, 0.05)
-    return result
+    found = wait.until(condition, deadline, every=0.005)
+    assert found, f"waited {deadline:g} s for {what}"
+    return found
 
 
 def expect_below(bound, measure):
@@ -57,63 +56,45 @@ def seconds_of(action):
     return time.monotonic() - began
 
 
-def _stat(pid):
-    """Return the fields of /proc/PID/stat after the command, None if gone."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return text[text.rindex(")") + 2:].split()
-
-
-def is_stopped(pid):
-    """Return whether a process is stopped. SIGSTOP takes effect at the end of
-    the system call that the process is in, and accept(2) may take a client
-    until then."""
-    stat = _stat(pid)
-    return stat is not None and stat[0] == "T"
-
-
 def _session(pid):
     """Return the session of a process, None if the process is gone."""
     try:
-        return os.getsid(int(pid))
+        return os.getsid(pid)
     except ProcessLookupError:
         return None
 
 
-def _select(wanted, session=None):
-    """List the pids whose stat fields `wanted` accepts, of a session or of all.
+def _lives(pid):
+    """Return whether a process is there and no zombie."""
+    return procfs.state(pid) not in ("", "X", "Z")
+
+
+def session_members(session):
+    """List the pids of a session that are alive; zombies are not.
 
     One system call for each process tells whether it is of the session; only those
     that are get read. Tests look hundreds of times a second.
     """
-    found = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        if session is None or _session(entry) == session:
-            stat = _stat(entry)
-            if stat and wanted(stat):
-                found.append(int(entry))
-    return found
+    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+            if _session(pid) == session and _lives(pid)]
 
 
-def session_members(session):
-    """List the pids of a session that are alive; zombies are not."""
-    return _select(lambda stat: stat[0] not in "ZX", session)
+def children(pid):
+    """List the living child processes of `pid`."""
+    return list(filter(_lives, procfs.children(pid)))
 
 
-def children(pid, everywhere=False):
-    """List the living child processes of `pid` in its session, or everywhere: also
-    those that have a session of their own."""
-    return _select(lambda stat: int(stat[1]) == pid and stat[0] not in "ZX",
-                   None if everywhere else _session(pid) or -1)
+def zombies(pid):
+    """List the children of `pid` that ended and were not waited for."""
+    return [child for child in procfs.children(pid) if procfs.state(child) == "Z"]
 
 
-def zombies(pid, everywhere=False):
-    """List the children of `pid`, in its session or everywhere, that ended and were
-    not waited for."""
-    return _select(lambda stat: int(stat[1]) == pid and stat[0] == "Z",
-                   None if everywhere else _session(pid) or -1)
+def freeze(pids):
+    """Send SIGSTOP and wait until it has taken effect: at the end of the system call that a
+    process is in, and accept(2) may take a client until then."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: all(procfs.state(pid) == "T" for pid in pids), "the processes to stop")
 
 
 def kill_session(session):
@@ -138,8 +119,8 @@ class Guardian:
     def _tell(self, word, thing):
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, __file__], stdin=subprocess.PIPE,
-                start_new_session=True)
+                [sys.executable, "-m", "tests.support.processes"], cwd=TOP,
+                stdin=subprocess.PIPE, start_new_session=True)
             atexit.register(self._dismiss)
         self._process.stdin.write(f"{word} {thing}\n".encode())
         self._process.stdin.flush()
@@ -182,8 +163,6 @@ def make_folder(name):
 
     Remove it with `remove_folder()`.
     """
-    from tools.kit import scratch       # not for the guardian, which runs this file alone
-
     folder = Path(scratch.make(name))
     guardian.watch(folder)
     folder.chmod(0o755)                 # for servers that gave up being root
@@ -192,8 +171,6 @@ def make_folder(name):
 
 def remove_folder(folder):
     """Remove a folder and all that is in it, if it is there."""
-    from tools.kit import scratch
-
     scratch.remove(str(folder))
     guardian.forget(folder)
 

@@ -1,29 +1,15 @@
 """What the kernel says about a server, in /proc: never what the server says."""
 
-import os
 import time
-from pathlib import Path
 
-from tests.support.processes import session_members
+from tests.support.processes import expect_below, session_members
 from tools.kit import procfs, sockets
-
-TICK = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(server):
     """Return the seconds of CPU time of a server's process, its living children
     and those that it has reaped."""
-    total = 0
-    for pid in session_members(server.pid):
-        try:
-            text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        fields = text[text.rindex(")") + 2:].split()
-        total += int(fields[11]) + int(fields[12])      # its own
-        if pid == server.pid:
-            total += int(fields[13]) + int(fields[14])  # of reaped children
-    return total / TICK
+    return procfs.cpu_time(procfs.tree(server.pid))
 
 
 def tasks(server):
@@ -31,14 +17,10 @@ def tasks(server):
     all threads of a server, from /proc/PID/task/TID/schedstat."""
     found = {}
     for pid in session_members(server.pid):
-        for tid in procfs.listed(f"/proc/{pid}/task"):
-            folder = Path(f"/proc/{pid}/task/{tid}")
-            try:
-                used, waited, _ = map(int, (folder / "schedstat").read_text().split())
-                state = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            found[int(tid)] = state, used / 1e9, waited / 1e9
+        for tid in procfs.threads(pid):
+            times = procfs.read(f"/proc/{pid}/task/{tid}/schedstat").split()
+            if times:
+                found[tid] = procfs.state(pid, tid), int(times[0]) / 1e9, int(times[1]) / 1e9
     return found
 
 
@@ -59,16 +41,15 @@ def load(server, seconds):
     return busy
 
 
-def status(pid, name):
-    """Return the value of a line of /proc/PID/status, as text.
+def expect_calm(server, seconds=1.0, share=0.25):
+    """Check that the server comes to rest: that for some seconds its threads sleep but
+    for that share of the time. One that spins never does."""
+    expect_below(share, lambda: load(server, seconds))
 
-    KeyError if this kernel has no such line.
-    """
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        key, _, value = line.partition(":")
-        if key == name:
-            return value.strip()
-    raise KeyError(name)
+
+def status(pid, name):
+    """Return the value of a line of /proc/PID/status, as text; "" where there is no such line."""
+    return procfs.find(rf"^{name}:(.*)$", f"/proc/{pid}/status").strip()
 
 
 def unread(local, remote):
@@ -106,6 +87,5 @@ def owner(server, connection):
 
 def age(pid):
     """Return for how many seconds a process has existed."""
-    text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    started = int(text[text.rindex(")") + 2:].split()[19]) / TICK
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+    field = procfs.read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(field[19]) / procfs.TICKS

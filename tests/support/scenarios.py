@@ -36,6 +36,20 @@ def crowd(server, data, count=500):
         yield connections
 
 
+def half(server):
+    """Return a connection with half a request that the server has read."""
+    connection = server.connect()
+    connection.send(build("/echo?value=half")[:-2])
+    server.wait_until_read(connection)
+    return connection
+
+
+def complete(connection):
+    """Send the other half and check the answer."""
+    connection.send(b"\r\n")
+    assert "half" in connection.read_response().text
+
+
 def slow_clients(server, count, patience=0.0):
     """Let `count` clients drip a request; return how many seconds a normal
     client waits for its answer while they do.

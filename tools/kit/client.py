@@ -29,12 +29,12 @@ class Response:
         return self.body.decode()
 
 
-def request(path="/", method="GET", fields=(), body=b"", host="localhost"):
+def request(path="/", method="GET", fields=(), body=b""):
     """Return a request as bytes; `fields` are lines without their end. A body gets its
     Content-Length."""
     if body:
         fields = (*fields, f"Content-Length: {len(body)}")
-    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", *fields]
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *fields]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
@@ -75,7 +75,6 @@ class Connection:
             raise
 
     def send(self, data):
-        """Send bytes."""
         self.sock.sendall(data)
 
     def request(self, path="/", method="GET", fields=(), body=b""):
@@ -153,7 +152,6 @@ class Connection:
         self.sock.close()
 
     def close(self):
-        """Close the connection."""
         self.sock.close()
 
     def __enter__(self):

@@ -22,7 +22,7 @@ class Process:
 
     pid: int
     state: str
-    ticks: float            # CPU seconds, those of ended threads included
+    used: float             # CPU seconds, those of ended threads included
     reaped: float           # CPU seconds of children that it waited for
     faults: int             # of its threads and of reaped children
     threads: int
@@ -130,7 +130,7 @@ def cpu_time(processes):
     """Return the CPU seconds of `processes` and of all children that they have reaped. Each process
     counts with the larger of two clocks, neither of which can be too large: ticks of 10 ms, which
     include ended threads, or the nanoseconds that schedstat counts for living ones."""
-    return sum(one.reaped + max(one.ticks, 1e-9 * sum(
+    return sum(one.reaped + max(one.used, 1e-9 * sum(
         read_int(f"/proc/{one.pid}/task/{thread}/schedstat") for thread in threads(one.pid)))
                for one in processes)
 

@@ -25,16 +25,11 @@ class Line:
         self.begun = self.told = time.monotonic()
         self.terminal = sys.stdout.isatty()
 
-    def time_left(self, left):
-        """Return seconds: the `left` ones of the plan, as fast as it went so far."""
-        planned = self.plan - left
-        used = time.monotonic() - self.begun
-        return left * (used / planned if planned > 5 else 1.0)
-
     def text(self, left, what):
-        """Return the line, narrower than the terminal."""
-        done = 1 - left / (self.plan or 1)
-        said = f"{100 * done:3.0f} %  {clock(self.time_left(left))} left  {what}"
+        """Return the line, narrower than the terminal. `left`: seconds of the plan."""
+        done, planned = 1 - left / (self.plan or 1), self.plan - left
+        pace = (time.monotonic() - self.begun) / planned if planned > 5 else 1.0
+        said = f"{100 * done:3.0f} %  {clock(left * pace)} left  {what}"
         if self.terminal:
             said = (FULL * round(BAR * done)).ljust(BAR, EMPTY) + " " + said
         return said[:shutil.get_terminal_size((WIDTH, 24)).columns - 1]

@@ -79,7 +79,7 @@ class RedisServer:
         self.folder = scratch.make("redis")
         try:
             for _ in range(ATTEMPTS):
-                self.port = child.free_port()
+                self.port = self._free_port()
                 self.address = f"{self.host}:{self.port}"
                 if self._start():
                     return self
@@ -92,6 +92,10 @@ class RedisServer:
         if self.process:
             child.stop(self.process, seconds=5)
         scratch.remove(self.folder)
+
+    def _free_port(self):
+        """Return a port to try; a subclass may have ports of its own."""
+        return child.free_port()
 
     def _command(self):
         local = self.host == LOOPBACK

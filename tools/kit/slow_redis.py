@@ -10,14 +10,13 @@ from tools.kit import process
 
 
 def frames(data):
-    """Return (lengths, rest): of the complete RESP messages in `data`. Commands and replies have
-    the same form. `rest`: how many bytes at the end belong to a message that is not complete.
-    Raises ValueError for bytes that are no RESP."""
+    """Return the lengths of the complete RESP messages at the beginning of `data`. Commands and
+    replies have the same form. Raises ValueError for bytes that are no RESP."""
     lengths, position = [], 0
     while (end := _frame(data, position)) is not None:
         lengths.append(end - position)
         position = end
-    return lengths, len(data) - position
+    return lengths
 
 
 def _frame(data, position):
@@ -27,7 +26,7 @@ def _frame(data, position):
         return None
     kind, text, end = data[position:position + 1], data[position + 1:newline], newline + 2
     if kind == b"$":
-        end += max(int(text), -2) + 2 if int(text) >= 0 else 0
+        end += int(text) + 2 if int(text) >= 0 else 0
         return end if end <= len(data) else None
     if kind == b"*":
         for _ in range(int(text)):
@@ -78,7 +77,7 @@ def _pass(source, sink, before_each):
     with contextlib.suppress(OSError, ValueError):
         while chunk := source.recv(65536):
             data += chunk
-            for length in frames(data)[0]:
+            for length in frames(data):
                 before_each()
                 sink.sendall(data[:length])
                 data = data[length:]

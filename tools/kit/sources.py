@@ -73,7 +73,6 @@ def costs_as(one, top=TOP):
     return one in far
 
 
-
 def age(one):
     """Return how the sources with the hash `one`, which a run names, compare with the work tree's:
     words for a table."""

@@ -28,12 +28,9 @@ def words(options, output):
     return ["strace", "-f", "--seccomp-bpf", *options, "-o", str(output)]
 
 
-def _until(look, ends):
-    return wait.until(look, SECONDS, ends)
-
-
 @contextlib.contextmanager
-def following(pids, options, output, cores=None, until=_until):
+def following(pids, options, output, cores=None,
+              until=lambda look, strace: wait.until(look, SECONDS, strace)):
     """Run strace with `options` on these processes until the block ends, on `cores`; what it
     says goes to the file `output`. Yields its process when it follows each of their threads.
     until(look, process) waits for that. Raises StraceError."""
