@@ -73,55 +73,33 @@ def find(name):
     return BreakLab(name, title[1], told["Server"], tuple(shlex.split(told.get("Options", ""))))
 
 
-def write(lab, target):
+def write(lab, target, built=False):
     """Write the sources of the faulty server into the folder `target`, which
-    must not exist. Raises BreakError."""
+    must not exist, and build them if `built`. Raises BreakError."""
     if target.exists():
         raise BreakError(f"{target} exists; delete it to begin again")
-    given = lab.home / "source"         # in a handout
-    if given.is_dir():
+    given = lab.home / "source"
+    if given.is_dir():      # in a handout, which has no tools/variant
         shutil.copytree(given, target)
+        if built:
+            make(lab, target)
         return
-    copy, faulty = as_variant(lab, target)
-    call(copy.apply, faulty)
-
-
-def build(lab, target):
-    """Write and build the faulty server in the folder `target`; return the
-    path of the executable. Raises BreakError."""
-    if (lab.home / "source").is_dir():
-        write(lab, target)
-        return make(lab, target)
-    if target.exists():
-        raise BreakError(f"{target} exists; delete it to begin again")
-    copy, faulty = as_variant(lab, target)
-    return call(copy.build, faulty)[0]
-
-
-def as_variant(lab, target):
-    """Return tools/variant/copy.py, which a handout has not, and the lab as a
-    variant, whose patch plants the fault and whose copy is `target`."""
     from tools.variant import copy, what
 
     class Faulty(what.Variant):
-        """A variant with its patch and its copy in other places."""
+        """The lab as a variant, with its patch and its copy in other places."""
         patch = lab.home / "fault.patch"
         copy = target
 
-    return copy, Faulty(lab.name, lab.about, (lab.folder,), lab.options, "one-shot-100")
-
-
-def call(function, variant):
-    """Call a function of tools/variant/copy.py; its errors become BreakError."""
-    from tools.variant.what import VariantError
     try:
-        return function(variant)
-    except VariantError as error:
+        (copy.build if built else copy.apply)(
+            Faulty(lab.name, lab.about, (lab.folder,), lab.options, "one-shot-100"))
+    except what.VariantError as error:
         raise BreakError(str(error)) from error
 
 
 def make(lab, target):
-    """Build a folder that build() wrote; return the path of the executable.
+    """Build a folder that write() wrote; return the path of the executable.
     Raises BreakError with the compiler's output."""
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
@@ -155,7 +133,7 @@ def shown(path):
 
 
 def say_how(lab, target):
-    """Print how to start the server that build() wrote."""
+    """Print how to start the server that write() has built."""
     folder = shown(target)
     words = " ".join(lab.options)
     print(f"The sources are in {folder}/{lab.folder} and {folder}/common.")
@@ -189,7 +167,7 @@ def main():
     if options.command == "source":
         write(lab, target)
     elif options.command == "build":
-        build(lab, target)
+        write(lab, target, built=True)
         say_how(lab, target)
     else:
         process.end_on_signals()        # so that sandbox and folder are removed

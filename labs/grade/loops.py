@@ -9,7 +9,8 @@ import re
 import signal
 
 from labs.grade.client import Client, get, port_of
-from labs.grade.observe import PATIENCE, Seen, holder, or_seen, state, threads, wait_until
+from labs.grade.observe import (
+    PATIENCE, Seen, Trace, holder, or_seen, state, threads, wait_until)
 from tools.kit.procfs import read
 
 HALF = b"GET /hello HTTP/1.1\r\nHost: localhost\r\n"     # no empty line
@@ -27,14 +28,14 @@ PF_IO_WORKER = 0x10     # <linux/sched.h>: a thread that io_uring made
 
 
 @contextlib.contextmanager
-def crowd(server, number, begin=HALF):
-    """Connect `number` clients that send `begin`, each when the server holds
+def crowd(server, number):
+    """Connect `number` clients that send half a request, each when the server holds
     the connection of the one before; fewer when it accepts no more."""
     with contextlib.ExitStack() as stack:
         clients = []
         for _ in range(number):
             client = stack.enter_context(Client(server.port, PATIENCE))
-            client.send(begin)
+            client.send(HALF)
             clients.append(client)
             if not wait_until(lambda: holder(      # one after the other
                     server.pid, server.port, port_of(client))):
@@ -53,12 +54,22 @@ def kept(server, number):
         yield clients
 
 
-def ask(client, what, path="/hello"):
+def ask(client, what):
     """Send one request and return the answer; raise Seen without one."""
     with or_seen(lambda error: f"no answer for {what} ({error})",
                  f"an answer within {PATIENCE:g} s"):
-        client.request(path)
+        client.request("/hello")
         return client.response()
+
+
+def trace_of_answers(server, what=None):
+    """Return the Trace of a server that answers five kept clients once more; `what`: of these
+    system calls only, a list as strace's -e trace= takes it."""
+    with kept(server, 5) as clients, Trace(server.pid, what) as trace:
+        for client in clients:
+            ask(client, "a second request")
+        trace.detach()
+    return trace
 
 
 def expect_service(server, others):

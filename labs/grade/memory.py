@@ -9,7 +9,7 @@ from tools.kit import procfs
 def used(pids, exactly=False):
     """Return the memory of processes, files in memory included, without files on a disk. Pages
     that n processes share count in each of them; `exactly`, which takes longer, 1/n in each."""
-    return sum(map(_proportional if exactly else _resident, pids)) + _files_in_memory(pids)
+    return sum(map(_proportional if exactly else resident, pids)) + _files_in_memory(pids)
 
 
 def free_share():
@@ -36,7 +36,7 @@ def _kilobytes(path, names):
                       if line.startswith(names)) if lines else None
 
 
-def _resident(pid):
+def resident(pid):
     """Return the bytes of memory that a process uses, 0 when it has ended."""
     return _kilobytes(f"/proc/{pid}/status", ("RssAnon:", "RssShmem:")) or 0
 
@@ -44,7 +44,7 @@ def _resident(pid):
 def _proportional(pid):
     """The same, where pages that n processes share count for 1/n in each."""
     found = _kilobytes(f"/proc/{pid}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:"))
-    return _resident(pid) if found is None else found
+    return resident(pid) if found is None else found
 
 
 def _files_in_memory(pids):

@@ -11,8 +11,10 @@ import ctypes
 import os
 import re
 import signal
+import time
 
-from tools.kit import procfs, scratch, sockets, strace, wait
+from labs.grade import memory
+from tools.kit import scratch, sockets, strace, wait
 from tools.kit.procfs import children, find, open_files as descriptors, read, state, threads
 
 HOST = "127.0.0.1"
@@ -53,6 +55,13 @@ def wait_until_it(look, process):
     return wait.until(look, PATIENCE, process, LOOK)
 
 
+def grown(count, seconds):
+    """Return (by how much count() grows during a sleep of `seconds`, how long that really was)."""
+    before, began = count(), time.monotonic()
+    time.sleep(seconds)
+    return count() - before, max(seconds, time.monotonic() - began)
+
+
 def tree(pid):
     """Return a process and all that descend from it, zombies too."""
     found = [pid] if state(pid) else []
@@ -69,12 +78,6 @@ def zombies(pid):
 def alive(pid):
     """Return whether a process exists and is not a zombie."""
     return state(pid) not in ("", "Z", "X")
-
-
-def cpu_seconds(pid):
-    """Return the CPU time of a process and its reaped children, in seconds."""
-    one = procfs.process(pid)
-    return one.ticks + one.reaped if one else 0.0
 
 
 def nonblocking(pid, fd):
@@ -258,8 +261,7 @@ def waits(pid, thread):
 
 def resident(pid):
     """Return the bytes of memory that the tree of `pid` uses, without files."""
-    return sum(int(size) << 10 for one in tree(pid) for size in re.findall(
-        r"^Rss(?:Anon|Shmem):\s*(\d+)", read(f"/proc/{one}/status"), re.MULTILINE))
+    return sum(map(memory.resident, tree(pid)))
 
 
 def open_files(pid):

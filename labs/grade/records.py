@@ -116,19 +116,15 @@ def cell(text):
     return "'" + text if text[:1] in ("=", "+", "-", "@", "\t") else text
 
 
-def table(lab, records):
-    """Return (head, rows) of grades.csv."""
-    tests = [test.name for test in lab.tests]
-    return ["name", *tests, "total", "first hint", "seconds"], [
-        [cell(one.name), *map(one.of, tests), one.points, cell(one.first), round(one.seconds, 1)]
-        for one in records]
-
-
 def write_table(lab, records, path):
     """Write grades.csv, in the order of the records."""
-    head, rows = table(lab, records)
+    tests = [test.name for test in lab.tests]
     text = io.StringIO()
-    csv.writer(text).writerows([head, *rows])
+    rows = csv.writer(text)
+    rows.writerow(["name", *tests, "total", "first hint", "seconds"])
+    for one in records:
+        rows.writerow([cell(one.name), *map(one.of, tests), one.points, cell(one.first),
+                       round(one.seconds, 1)])
     replace(path, text.getvalue())
 
 

@@ -22,8 +22,8 @@ PATIENT = ("--keep-alive", "--request-timeout", "--drain-timeout")
 LONG = range(101, 140)
 
 
-class Server:
-    """A running submission: a context manager.
+class Server(Sandboxed):
+    """A submission in its sandbox that listens: a context manager.
 
     .port       where it listens        .pid     its first process, in /proc
     .redis      what it got as --redis  .output  what it printed, as text
@@ -39,31 +39,19 @@ class Server:
         sandbox.LIMITS. Raises Seen when it does not start."""
         program = Path(program)
         self.redis = redis
-        self._folder = tempfile.mkdtemp(prefix="run-", dir=program.parents[1])
-        Path(self._folder).chmod(0o711)
-        self._run = Sandboxed(
+        folder = Path(tempfile.mkdtemp(prefix="run-", dir=program.parents[1]))
+        folder.chmod(0o711)
+        super().__init__(
             [f"{{program}}/{program.name}", "--root", "{site}", "--host",
              "127.0.0.1", "--port", "0", "--redis", redis,
              *(word for name in PATIENT for word in (name, str(random.choice(LONG)))),
              *map(str, args)],
-            {"program": program.parent, "site": shown["site"]}, isolation,
-            self._folder, limits)
-        self.pid = self._run.pid
+            {"program": program.parent, "site": shown["site"]}, isolation, folder, limits)
         try:
             self.port = self._read_port()
         except BaseException:
             self.end()
             raise
-
-    @property
-    def output(self):
-        """What the submission has printed, standard error too."""
-        return self._run.output
-
-    @property
-    def fault(self):
-        """Why the sandbox ended the submission, in words; "" if it did not."""
-        return self._run.fault
 
     def _read_port(self):
         found = wait.until(lambda: READY.search(self.output) or self.ending, Server.patience)
@@ -81,43 +69,18 @@ class Server:
     @property
     def ending(self):
         """How the first process ended, in words; "" while it runs."""
-        code = self._run.wait(0)
+        code = self.wait(0)
         if code is None:
             return ""
         if self.fault:
             return self.fault
         return (signal.Signals(-code).name if code < 0 else f"exit status {code}")
 
-    def processes(self):
-        """Return the process ids of all that it runs, also of those that no
-        longer descend from the first."""
-        return self._run.processes()
-
-    def send(self, number=signal.SIGTERM):
-        """Send a signal to the first process."""
-        self._run.send(number)
-
     def wait(self, seconds=PATIENCE):
-        """Wait for the first process to end; return its exit status (negative:
-        a signal), or None if it still runs after `seconds`."""
-        return self._run.wait(seconds)
-
-    def stop(self, number=signal.SIGTERM, seconds=PATIENCE):
-        """Send a signal and wait; see wait()."""
-        self.send(number)
-        return self.wait(seconds)
-
-    def stop_reading(self):
-        """Read its output no more, and fill the pipe: who writes, waits."""
-        self._run.stop_reading()
+        """As every program in a sandbox, with the patience of a test."""
+        return super().wait(seconds)
 
     def end(self):
         """Kill whatever is left of it."""
-        self._run.end()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.end()
+        super().end()
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -13,8 +13,8 @@ import time
 
 from labs.grade.client import Client, get, port_of
 from labs.grade.observe import (
-    Seen, accept_queue, alive, children, holders, is_read, listeners, nonblocking, or_seen, state,
-    threads, tree, wait_until, waits, waits_in, zombies)
+    Seen, accept_queue, alive, children, grown, holders, is_read, listeners, nonblocking, or_seen,
+    state, threads, tree, wait_until, waits, waits_in, zombies)
 
 HALF = b"GET /echo?value=half HTTP/1.1\r\nHost: localhost\r\n"
 END = b"Connection: close\r\n\r\n"
@@ -29,10 +29,11 @@ def living(pid):
 
 
 IDLE = 0.6          # seconds: ten looks of an idle client's child or thread
-BACK_OFF = 3.0      # seconds for settle(): more than a pool's pause of 1 s
+ASLEEP = 1.2        # seconds for settle()
+BACK_OFF = 3.0      # ... that are more than a pool's pause of 1 s
 
 
-def settle(server, look, seconds=1.2):
+def settle(server, look, seconds=ASLEEP):
     """Call look() until it is true; return its last value.
 
     Gives up after PATIENCE, or earlier when the whole server sleeps: for that
@@ -77,6 +78,12 @@ def shape(pid):
     return text
 
 
+def expect_shape(server, look, when, expected, seconds=ASLEEP):
+    """Raise Seen with the shape of the server unless look() becomes true: see settle()."""
+    if not settle(server, look, seconds):
+        raise Seen(f"{shape(server.pid)} {when}", expected)
+
+
 def expect_200(ask_server, what):
     """Return the response that ask_server() returns; raise Seen for another status than 200."""
     with or_seen(lambda error: f"no answer to {what}: {error}", "status 200"):
@@ -96,9 +103,9 @@ def answer(client, what="a client that sent the rest of its request"):
         raise Seen(f"status 200 for {what}", "status 200")
 
 
-def ask(port, path="/answer", what="a new client"):
+def ask(port, what="a new client"):
     """Ask for a page over a connection of its own, and check the answer."""
-    expect_200(lambda: get(port, path), what)
+    expect_200(lambda: get(port, "/answer"), what)
 
 
 def answer_of_more(client):
@@ -218,17 +225,12 @@ def expect_parked(server, count, limit, more):
                    "queue", f"{limit} clients served together, and {more} in the accept queue")
 
 
-def child_count(server):
-    """Return a function that counts the children that are not zombies."""
-    return lambda: len(living(server.pid))
-
-
-def thread_count(server):
-    """Return a function that counts the threads besides the main one."""
+def counter(server, what):
+    """Return a function that counts the "children" that are no zombies, or the "threads" besides
+    the main one."""
+    if what == "children":
+        return lambda: len(living(server.pid))
     return lambda: len(threads(server.pid)) - 1
-
-
-COUNTS = {"children": child_count, "threads": thread_count}
 
 
 MOST_WAITS = 60         # a second; one that looks again after 10 ms has 100
@@ -237,10 +239,7 @@ LOOK_AT = 0.6           # seconds
 
 def expect_sleep(server, what):
     """Check that the first thread waits, instead of sleeping with a timeout and looking again."""
-    before, began = waits(server.pid, server.pid), time.monotonic()
-    time.sleep(LOOK_AT)
-    made = waits(server.pid, server.pid) - before
-    seconds = max(LOOK_AT, time.monotonic() - began)
+    made, seconds = grown(lambda: waits(server.pid, server.pid), LOOK_AT)
     if made > MOST_WAITS * seconds:
         raise Seen(f"{made} wake-ups of the first thread in {seconds:.1f} s "
                    f"{what} (voluntary_ctxt_switches in /proc/PID/status)",
@@ -281,9 +280,8 @@ def expect_replaced(server, victims, count, what):
         now = living(server.pid)
         return len(now) == count and not set(now) & set(victims) and not zombies(server.pid)
 
-    settle(server, is_whole, BACK_OFF)
-    if not is_whole():
-        raise Seen(f"{shape(server.pid)} after {what}", f"{count} workers again, and no zombie")
+    expect_shape(server, is_whole, f"after {what}", f"{count} workers again, and no zombie",
+                 BACK_OFF)
     ask(server.port)
 
 

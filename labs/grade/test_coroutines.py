@@ -5,11 +5,10 @@ import time
 from labs.grade.client import REDIS_WAIT, Client, port_of
 from labs.grade.loops import HALF, crowd, stopped
 from labs.grade.observe import PATIENCE, Seen, is_read, or_seen, wait_until
+from labs.grade.tasks import END
 from labs.grade.test_events import silent_redis
 from labs.grade.test_robust import expect_alive, expect_hello
 from tools.kit import procfs
-
-END = b"Connection: close\r\n\r\n"
 
 
 def test_each_client_has_a_stack(server, expect):

@@ -9,7 +9,7 @@ import struct
 from labs.grade.client import ask_guestbook, Client, port_of
 from labs.grade.loops import (
     ask, BATCH, calls, crowd, EPOLLET, expect_service, GAP, kept, pipelined, READS, stopped,
-    threads_of_program, WAITS, WRITES)
+    threads_of_program, trace_of_answers, WAITS, WRITES)
 from labs.grade.observe import (
     PATIENCE, Seen, Trace, epoll_set, holder, listeners, must_read, nonblocking, or_seen, outgoing,
     tree, wait_until)
@@ -38,32 +38,23 @@ def test_sockets_never_block(server):
 
 
 def test_waits_in_poll(server):
-    with kept(server, 5) as clients:
-        with Trace(server.pid, WAITS) as trace:
-            for client in clients:
-                ask(client, "a second request")
-            trace.detach()
-        others = sorted({name for name, *_ in calls(trace)} - {"poll", "ppoll", "restart_syscall"})
-        numbers = [int(found[1]) for line in trace.lines() if
-                   (found := re.search(r"p?poll\(.*\], (\d+),", line))]
-        if others or max(numbers, default=0) < 6:
-            raise Seen(f"it waits in {', '.join(others)}" if others else
-                       f"poll(2) with {max(numbers, default=0)} descriptors",
-                       "poll(2) with the listener and all 5 clients, and no other wait")
+    trace = trace_of_answers(server, WAITS)
+    others = sorted({name for name, *_ in calls(trace)} - {"poll", "ppoll", "restart_syscall"})
+    numbers = [int(found[1]) for line in trace.lines() if
+               (found := re.search(r"p?poll\(.*\], (\d+),", line))]
+    if others or max(numbers, default=0) < 6:
+        raise Seen(f"it waits in {', '.join(others)}" if others else
+                   f"poll(2) with {max(numbers, default=0)} descriptors",
+                   "poll(2) with the listener and all 5 clients, and no other wait")
 
 
 def test_waits_in_epoll(server):
-    with kept(server, 5) as clients:
-        with Trace(server.pid, WAITS) as trace:
-            for client in clients:
-                ask(client, "a second request")
-            trace.detach()
-        names = {name for name, *_ in calls(trace)} - {"restart_syscall"}
-        others = {name for name in names if not name.startswith("epoll_")}
-        if others or not names:
-            raise Seen("it waits in " + (", ".join(sorted(others)) or
-                                         "none of poll, select and epoll"),
-                       "epoll_wait(2), and no other wait")
+    names = {name for name, *_ in calls(trace_of_answers(server, WAITS))} - {"restart_syscall"}
+    others = {name for name in names if not name.startswith("epoll_")}
+    if others or not names:
+        raise Seen("it waits in " + (", ".join(sorted(others)) or
+                                     "none of poll, select and epoll"),
+                   "epoll_wait(2), and no other wait")
 
 
 # ----------------------------------------------------------- edge-triggered

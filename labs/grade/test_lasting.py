@@ -4,7 +4,7 @@ Redis; and a reader of what the server prints."""
 import time
 
 from labs.grade.client import REDIS_WAIT, ask_guestbook, get
-from labs.grade.observe import Seen, Trace, open_files, or_seen, resident, tree, wait_until
+from labs.grade.observe import Seen, Trace, grown, open_files, or_seen, resident, tree, wait_until
 from labs.grade.tasks import END, Clients, plural, settle
 from labs.grade.test_robust import expect_alive, expect_hello
 
@@ -119,10 +119,7 @@ def test_survives_errors_of_accept(server):
     with failing(server, "ENOMEM") as trace, Clients(server) as clients:
         client = clients.connect(1, b"GET /hello HTTP/1.1\r\nHost: a\r\n" + END)[0]
         wait_until(lambda: trace.count("ENOMEM"))
-        before, began = trace.count("ENOMEM"), time.monotonic()
-        time.sleep(PAUSE)
-        failures = trace.count("ENOMEM") - before
-        seconds = max(PAUSE, time.monotonic() - began)
+        failures, seconds = grown(lambda: trace.count("ENOMEM"), PAUSE)
         trace.detach()
         expect_alive(server, "when accept(2) failed with ENOMEM")
         if failures > MOST_FAILURES * seconds:

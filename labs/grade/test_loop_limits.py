@@ -9,15 +9,13 @@ import time
 from labs.grade.client import Client, port_of
 from labs.grade.loops import HALF, QUIET, ask, crowd, expect_service, kept
 from labs.grade.observe import (
-    PATIENCE, Seen, Trace, children, descriptors, epoll_set, holder, listeners, or_seen, state,
-    threads, wait_until, waits)
+    PATIENCE, Seen, Trace, children, descriptors, epoll_set, grown, holder, listeners, or_seen,
+    state, threads, wait_until, waits)
 
 
 def test_sleeps_when_idle(server):
-    before, began = waits(server.pid, server.pid), time.monotonic()
-    time.sleep(QUIET / 2)
-    made = waits(server.pid, server.pid) - before
-    if made > 40 * max(QUIET / 2, time.monotonic() - began):
+    made, seconds = grown(lambda: waits(server.pid, server.pid), QUIET / 2)
+    if made > 40 * seconds:
         raise Seen(f"{made} wake-ups in {QUIET / 2} s without a client",
                    "at most 20: the loop sleeps until there is something to do")
     with kept(server, 5) as clients:

@@ -8,9 +8,9 @@ from labs.grade.observe import (
     Seen, Trace, alive, children, descriptors, mappings, or_seen, outgoing, threads, wait_until,
     zombies)
 from labs.grade.tasks import (
-    answer, answer_of_more, ask, Clients, COUNTS, END, end_together, expect_blocking, expect_parked,
-    expect_sleep, FAILS, HALF, IDLE, living, NEW_TASK, plural, readable, reports, settle, shape,
-    who_serves)
+    answer, answer_of_more, ask, Clients, counter, END, end_together, expect_blocking,
+    expect_parked, expect_shape, expect_sleep, FAILS, HALF, IDLE, living, NEW_TASK, plural,
+    readable, reports, settle, shape, who_serves)
 
 
 def test_a_child_for_each_client(fresh_server, expect):
@@ -57,14 +57,12 @@ def test_a_child_ends_with_its_client(fresh_server, expect):
     server, count = fresh_server(), expect["clients"]
     with Clients(server) as clients:
         held = clients.hold(count)
-        if not settle(server, lambda: len(living(server.pid)) >= count):
-            raise Seen(f"{shape(server.pid)} for {count} clients", f"{count} children")
+        expect_shape(server, lambda: len(living(server.pid)) >= count, f"for {count} clients",
+                     f"{count} children")
         for client in held:
             answer(client)
-    settle(server, lambda: not living(server.pid))
-    if living(server.pid):
-        raise Seen(f"{shape(server.pid)} after the last client had left",
-                   "no child: each ends when its client has been served")
+    expect_shape(server, lambda: not living(server.pid), "after the last client had left",
+                 "no child: each ends when its client has been served")
     ask(server.port)
 
 
@@ -74,8 +72,7 @@ def test_reaps_children(fresh_server, expect):
     for _ in range(count):
         with Clients(server) as clients:
             held = clients.hold(1)
-            if not settle(server, lambda: living(server.pid)):
-                raise Seen(f"{shape(server.pid)} for a client", "a child")
+            expect_shape(server, lambda: living(server.pid), "for a client", "a child")
             answer(held[0])
         settle(server, lambda: not children(server.pid))
         if zombies(server.pid):
@@ -89,13 +86,11 @@ def test_reaps_children_that_end_together(fresh_server, expect):
     for _ in range(2):      # the second time, the parent must count from 0
         with Clients(server) as clients:
             clients.hold(count)
-            if not settle(server, lambda: len(living(server.pid)) == count):
-                raise Seen(f"{shape(server.pid)} for {count} clients", f"{count} children")
+            expect_shape(server, lambda: len(living(server.pid)) == count, f"for {count} clients",
+                         f"{count} children")
             end_together(server)
-        settle(server, lambda: not children(server.pid))
-        if children(server.pid):
-            raise Seen(f"{shape(server.pid)} after {count} children had ended "
-                       "at the same time", "no zombie")
+        expect_shape(server, lambda: not children(server.pid),
+                     f"after {count} children had ended at the same time", "no zombie")
         ask(server.port)
         settle(server, lambda: not children(server.pid))
 
@@ -106,12 +101,11 @@ def at_the_limit(fresh_server, expect, limit=None):
     its count, the clients that it serves, those that wait); see expect_parked."""
     args = [] if limit is None else [f"--max-{expect['of']}", str(limit)]
     server, limit = fresh_server(args), limit or expect["limit"]
-    count = COUNTS[expect["of"]](server)
+    count = counter(server, expect["of"])
     with Clients(server) as clients:
         held = clients.hold(limit)
-        settle(server, lambda: count() == limit)
-        if count() != limit:
-            raise Seen(f"{shape(server.pid)} for {limit} clients", f"{limit} {expect['of']}")
+        expect_shape(server, lambda: count() == limit, f"for {limit} clients",
+                     f"{limit} {expect['of']}")
         more = clients.connect(3, HALF + END)
         expect_parked(server, count, limit, len(more))
         yield server, count, held, more
@@ -217,15 +211,12 @@ def test_a_thread_ends_with_its_client(fresh_server, expect):
     server, count = fresh_server(), expect["clients"]
     with Clients(server) as clients:
         held = clients.hold(count)
-        if not settle(server, lambda: len(threads(server.pid)) > count):
-            raise Seen(f"{shape(server.pid)} for {count} clients",
-                       f"{count} threads besides the main one")
+        expect_shape(server, lambda: len(threads(server.pid)) > count, f"for {count} clients",
+                     f"{count} threads besides the main one")
         for client in held:
             answer(client)
-    settle(server, lambda: len(threads(server.pid)) == 1)
-    if len(threads(server.pid)) != 1:
-        raise Seen(f"{shape(server.pid)} after the last client had left",
-                   "one thread: each other ends with its client")
+    expect_shape(server, lambda: len(threads(server.pid)) == 1, "after the last client had left",
+                 "one thread: each other ends with its client")
     ask(server.port)
 
 
@@ -234,9 +225,8 @@ def test_threads_leave_no_memory(fresh_server, expect):
     server, limit = fresh_server(), expect["limit"]
     with Clients(server) as clients:    # as many stacks as are ever needed
         held = clients.hold(limit)
-        if not settle(server, lambda: len(threads(server.pid)) == limit + 1):
-            raise Seen(f"{shape(server.pid)} for {limit} clients",
-                       f"{limit} threads besides the main one")
+        expect_shape(server, lambda: len(threads(server.pid)) == limit + 1,
+                     f"for {limit} clients", f"{limit} threads besides the main one")
         for client in held:
             answer(client)
     settle(server, lambda: len(threads(server.pid)) == 1)
@@ -261,7 +251,7 @@ def test_serves_when_none_can_be_made(fresh_server, expect):
     """fork or pthread_create fails with EAGAIN: the server says so, and serves
     the client itself. Afterwards it makes children or threads again."""
     server = fresh_server()
-    count = COUNTS[expect["of"]](server)
+    count = counter(server, expect["of"])
     with Trace(server.pid, NEW_TASK, FAILS) as trace:
         for _ in range(3):
             ask(server.port, what=f"a client when no {expect['of']} could be made (EAGAIN)")
@@ -272,9 +262,8 @@ def test_serves_when_none_can_be_made(fresh_server, expect):
         raise Seen("no warning that says why", "server_warn_rarely()")
     with Clients(server) as clients:
         held = clients.hold(2)
-        if not settle(server, lambda: count() == 2):
-            raise Seen(f"{shape(server.pid)} for 2 clients, after the "
-                       "shortage", f"2 {expect['of']}")
+        expect_shape(server, lambda: count() == 2, "for 2 clients, after the shortage",
+                     f"2 {expect['of']}")
         if not settle(server, lambda: not inherited(server)):
             raise Seen(f"{plural(len(living(server.pid)), 'child', 'children')} "
                        "with the connection to Redis of the first process, which "

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from labs import handout
 from labs.grade import sandbox
 from tests.support import FULL
 
@@ -86,3 +87,11 @@ def in_network(name):
         except OSError:
             continue
     return found
+
+
+def write_handout(folder, chosen, **options):
+    """Write a handout of these Labs into `folder`, not into build/; return the path of its
+    tarball. The options are those of handout.write()."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(handout, "FOLDER", folder / "handout")
+        return handout.write(chosen, **options)

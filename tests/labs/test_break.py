@@ -79,16 +79,3 @@ def test_lab_is_complete(name):
         assert word not in page
     for heading in ("## report", "## observe", "## hand in"):
         assert heading in page
-
-
-def test_source_holds_no_patch(tmp_path):
-    folder = tmp_path / "source"
-    assert run("source", "gone_overnight", folder)[0] == 0
-    names = {path.name for path in folder.rglob("*") if path.is_file()}
-    assert {"main.c", "Makefile", "signals.c"} <= names
-    assert not any(name.endswith((".patch", ".md", ".orig")) for name in names)
-
-
-def test_unknown_lab():
-    status, said = run("build", "nothing")
-    assert status == 2 and "whole_seconds" in said

@@ -1,28 +1,32 @@
-"""What the grader writes for other programs, and that it writes it whatever happened.
+"""What the grader says, on a terminal and to other programs, and that it says it whatever
+happened.
 
 The schemas say what Gradescope ("Autograder Specifications") and Autolab ("Guide for Lab
 Authors") publish about their formats.
 """
 
+import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest
 
-from labs import handout as writer
-from labs.grade import build, outputs
+from labs.grade import build, outputs, screen
 from labs.grade import lab as labs
-from tests.labs.grading import TOP, full
+from tests.labs.grading import TOP, full, write_handout
 
 LIMIT = 600             # seconds for a script; it may build and grade
 LAB = labs.find("03")
+SAID = "[red]a zombie[/red] \x1b[31m a\0b \udcff" + " client" * 40      # by a submission
 
 
 def schema(name):
@@ -30,11 +34,12 @@ def schema(name):
     return json.loads((Path(__file__).parent / f"{name}.schema.json").read_text())
 
 
-def some(passed):
-    """Return a Grade in which the tests of these numbers passed."""
+def some(passed, ran=range(100)):
+    """Return a Grade in which the tests of these numbers passed, and ran."""
     return outputs.Grade(LAB, tuple(
-        outputs.Result(test, number in passed, "" if number in passed else "a\0b\x1b[2J\udcff",
-                       "more", 0.5) for number, test in enumerate(LAB.tests)), "warning: \x07")
+        outputs.Result(test, number in passed, "" if number in passed else SAID, "more", 0.5,
+                       ran=number in ran)
+        for number, test in enumerate(LAB.tests)), "warning: \x07")
 
 
 GRADES = {"all": some(range(100)), "some": some({0, 3}), "none": some(()),
@@ -45,7 +50,7 @@ GRADES = {"all": some(range(100)), "some": some({0, 3}), "none": some(()),
 @pytest.mark.parametrize("grade", GRADES.values(), ids=GRADES)
 def test_the_sites_read_it(grade):
     """Gradescope: the sum of the tests is the score. Autolab: one line, with the problems of the
-    lab's page."""
+    lab's page. JUnit: each test that gave no points is a failure."""
     text = outputs.gradescope(grade)
     text.encode()
     said = json.loads(text)
@@ -58,6 +63,9 @@ def test_the_sites_read_it(grade):
     said = json.loads(text)
     jsonschema.validate(said, schema("autolab"))
     assert tuple(said["scores"]) == labs.LEVELS and sum(said["scores"].values()) == grade.points
+    suite = ElementTree.fromstring(outputs.junit(grade))
+    failed = [case for case in suite.iter("testcase") if case.find("failure") is not None]
+    assert len(failed) == int(suite.get("failures")) == sum(not r.passed for r in grade.results)
 
 
 def test_what_does_not_compile_has_no_hint_of_a_test():
@@ -69,20 +77,51 @@ def test_what_does_not_compile_has_no_hint_of_a_test():
     assert {test["hint"] for test in result["tests"].values()} == {""}
 
 
-def test_what_could_not_be_graded_says_why():
-    for write in (outputs.result, outputs.gradescope):
-        assert "no Redis" in write(GRADES["not graded"])
-    assert "could not be graded" in outputs.junit(GRADES["not graded"])
+def drawn(graded):
+    """Return what rich draws at 80 columns, without colours."""
+    console = pytest.importorskip("rich.console").Console(
+        width=80, file=io.StringIO(), force_terminal=True, highlight=False)
+    screen.draw(graded, console)
+    return re.sub(r"\033\[[0-9;]*m", "", console.file.getvalue())
+
+
+@pytest.mark.parametrize("show", [screen.text, drawn])
+def test_a_failed_test_says_on_a_terminal_what_to_do(show):
+    """In 80 columns; no words of a submission are read as commands."""
+    failed = (3, 7)
+    said = show(some(set(range(100)).difference(failed)))
+    assert max(map(len, said.splitlines())) <= 80
+    assert "\033" not in said and "[red]a zombie[/red]" in said
+    words = " ".join(said.split())
+    for number in failed:
+        assert LAB.tests[number].hint in words
+        assert LAB.tests[number].name.replace("_", " ") in words
+    missing = sum(LAB.tests[number].points for number in failed)
+    assert f"{100 - missing} of 100 points" in words
+    assert "Start with: " + LAB.tests[3].name.replace("_", " ") in words
+
+
+@pytest.mark.parametrize("show", [screen.text, drawn])
+def test_tests_that_did_not_run_are_counted_only(show):
+    """After -k NAME, for example."""
+    said = show(some({0}, ran={0}))
+    assert f"{len(LAB.tests) - 1} of {len(LAB.tests)} tests were not run" in said
+    assert LAB.tests[1].hint not in " ".join(said.split()) and "Start with" not in said
+
+
+def test_plain_where_there_is_no_terminal(capsys):
+    screen.show(GRADES["some"])
+    assert capsys.readouterr().out == screen.text(GRADES["some"]) + "\n"
 
 
 def test_a_result_is_the_last_line_also_after_status_2(tmp_path):
     """A handout that was not built cannot grade."""
-    unpacked = handout(tmp_path)[0]
+    write_handout(tmp_path, [LAB])
     (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
     done = subprocess.run(
         [sys.executable, "-m", "labs.grade", "03", str(tmp_path), "--isolation", "none",
          "--autolab", "-", "--gradescope", str(tmp_path / "results.json")],
-        cwd=unpacked, capture_output=True, text=True, check=False, timeout=LIMIT)
+        cwd=tmp_path / "handout", capture_output=True, text=True, check=False, timeout=LIMIT)
     assert done.returncode == 2 and "is not built yet" in done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == {
         "scores": {"works": 0, "architecture": 0, "robust": 0}}
@@ -90,18 +129,12 @@ def test_a_result_is_the_last_line_also_after_status_2(tmp_path):
     assert said["score"] == 0 and "is not built yet" in said["output"]
 
 
-def handout(folder):
-    """Write a handout of lab 03; return (it, what instructors get)."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writer, "FOLDER", folder / "handout")
-        writer.write([LAB])
-    return folder / "handout", folder / "instructor"
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """What instructors get for lab 03."""
-    return handout(tmp_path_factory.mktemp("made"))[1]
+    folder = tmp_path_factory.mktemp("made")
+    write_handout(folder, [LAB])
+    return folder / "instructor"
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import re
 import signal
 
 from labs.grade.observe import Seen, Trace, alive, children, state, wait_until
+from labs.grade.tasks import living
 
 WORKERS = 3
 # The parent goes on 2 s after such a call. A worker that dies in these 2 s dies
@@ -15,16 +16,11 @@ CALLS = "rt_sigprocmask,wait4,clone,clone3,fork,vfork"
 WORST = re.compile(r".*\b(?:fork|clone).*?\bwait4\(.*\n.*\brt_sigprocmask\(", re.DOTALL)
 
 
-def workers(server):
-    """Return the processes that are there to serve."""
-    return [pid for pid in children(server.pid) if alive(pid)]
-
-
 def test_every_dead_worker_is_replaced(fresh_server):
     server = fresh_server(["--workers", str(WORKERS)])
-    if not wait_until(lambda: len(workers(server)) == WORKERS):
-        raise Seen(f"{len(workers(server))} workers", str(WORKERS))
-    first, second = workers(server)[:2]
+    if not wait_until(lambda: len(living(server.pid)) == WORKERS):
+        raise Seen(f"{len(living(server.pid))} workers", str(WORKERS))
+    first, second = living(server.pid)[:2]
 
     def is_bad_moment():
         said = "\n".join(trace.lines())
@@ -34,11 +30,11 @@ def test_every_dead_worker_is_replaced(fresh_server):
         os.kill(first, signal.SIGKILL)
         wait_until(lambda: is_bad_moment() or (
             first not in children(server.pid) and
-            len(workers(server)) == WORKERS and state(server.pid) == "S"), 40)
+            len(living(server.pid)) == WORKERS and state(server.pid) == "S"), 40)
         os.kill(second, signal.SIGKILL)
         if not wait_until(lambda: not alive(second)):
             raise Seen("a worker that survives SIGKILL", "a dead one")
         trace.detach()
-    if not wait_until(lambda: len(workers(server)) == WORKERS, 10):
-        raise Seen(f"{len(workers(server))} workers 10 s after one of "
+    if not wait_until(lambda: len(living(server.pid)) == WORKERS, 10):
+        raise Seen(f"{len(living(server.pid))} workers 10 s after one of "
                    f"{WORKERS} was killed", f"{WORKERS} again")
