@@ -13,46 +13,35 @@ import pytest
 
 from tools.bench import load
 from tools.fleet import agent, hosts
-from tools.fleet.load import merge, percentile, share
-
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tools.fleet.load import merge, share
+from tools.kit import TOP, wait
 
 
 # -------------------------------------------------------------- sharing, merging
 
-def result_of(times, seconds=1.0, **more):
+def result_of(times):
     """Return the Result of a tool that saw these times, in microseconds."""
-    return load.Result(good=len(times), seconds=seconds, times=Counter(times),
-                       mean=statistics.fmean(times) / 1000 if times else None, **more)
+    return load.Result(good=len(times), seconds=1.0, times=Counter(times),
+                       mean=statistics.fmean(times) / 1000 if times else None)
 
 
 def test_merged_percentiles_are_those_of_all_requests():
     """Whatever was measured, and however it is divided among the tools."""
     for seed in range(200):
-        check_merged(random.Random(seed))
-
-
-def check_merged(chance):
-    """Divide made-up times among tools, merge them, compare with all together."""
-    scale = chance.choice((3, 1000, 10 ** 7))
-    every = [1 + int(chance.expovariate(1) * scale)
-             for _ in range(chance.randint(1, 3000))]
-    parts = [[] for _ in range(chance.randint(1, 9))]
-    for one in every:       # the tools need not see the same, nor equally many
-        parts[min(int(chance.expovariate(1)), len(parts) - 1)].append(one)
-    merged = merge([result_of(part) for part in parts], [0.0] * len(parts))
-    every.sort()
-    assert [merged.p50, merged.p99, merged.max] == [
-        every[min(len(every) - 1, int(0.5 + len(every) * part))] / 1000
-        for part in (0.5, 0.99, 1)]
-    assert merged.mean == pytest.approx(statistics.fmean(every) / 1000)
-    assert merged.good == len(every)
-
-
-def test_a_percentile_is_that_of_ab():
-    """The answer at place n * p / 100, rounded, of n in order."""
-    assert [percentile([1000, 2000, 9000, 9000], p) for p in (0, 25, 50, 100)] \
-        == [1.0, 2.0, 9.0, 9.0]
+        chance = random.Random(seed)
+        scale = chance.choice((3, 1000, 10 ** 7))
+        every = [1 + int(chance.expovariate(1) * scale)
+                 for _ in range(chance.randint(1, 3000))]
+        parts = [[] for _ in range(chance.randint(1, 9))]
+        for one in every:       # the tools need not see the same, nor equally many
+            parts[min(int(chance.expovariate(1)), len(parts) - 1)].append(one)
+        merged = merge([result_of(part) for part in parts], [0.0] * len(parts))
+        every.sort()
+        assert [merged.p50, merged.p99, merged.max] == [
+            every[min(len(every) - 1, int(0.5 + len(every) * part))] / 1000
+            for part in (0.5, 0.99, 1)]
+        assert merged.mean == pytest.approx(statistics.fmean(every) / 1000)
+        assert merged.good == len(every)
 
 
 def test_counts_are_added_and_time_is_from_the_first_to_the_last():
@@ -69,10 +58,10 @@ def test_counts_are_added_and_time_is_from_the_first_to_the_last():
 @pytest.mark.parametrize("connections, tools", [(20, 3), (2, 5), (100_000, 6)])
 def test_a_load_is_shared_without_rest(connections, tools):
     whole = load.Job("http://x:1/", connections=connections, requests=20_000, rate=900.0,
-                     kept=100)
+                     sharers=100)
     parts = share(whole, tools)
     assert len(parts) == min(connections, tools)
-    for key in ("connections", "requests", "kept"):
+    for key in ("connections", "requests", "sharers"):
         found = [getattr(part, key) for part in parts]
         assert sum(found) == getattr(whole, key) and max(found) - min(found) <= 1
     assert math.isclose(sum(part.rate for part in parts), whole.rate)
@@ -84,7 +73,7 @@ def test_a_load_is_shared_without_rest(connections, tools):
 def make_host(tmp_path, monkeypatch):
     """A Host that is this machine. It knows the functions of this file."""
     monkeypatch.setenv("PYTHONPATH", os.path.dirname(os.path.abspath(__file__)))
-    told = {"ansible_connection": "local", "zerohttpd_dir": TOP,
+    told = {"ansible_connection": "local", "zerohttpd_dir": str(TOP),
             "ansible_python_interpreter": sys.executable}
     with hosts.Host("near", told, str(tmp_path)) as host:
         yield host
@@ -140,10 +129,7 @@ def test_the_agent_ends_its_tools_with_the_session(host):
     host.send(agent_waits)
     host.close()
     assert host.process.returncode == 0     # it was not killed
-    until = time.monotonic() + 240
-    while os.path.exists(f"/proc/{pid}"):
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    assert wait.until(lambda: not os.path.exists(f"/proc/{pid}"), 240)
 
 
 def agent_sleeps():

@@ -10,17 +10,16 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tools.fleet import __main__ as fleet
 from tools.fleet.inventory import read
+from tools.kit import TOP
 from tests.fleet.hosts import hosts
 
 # Seconds for one test, where the machine is busy with others.
 pytestmark = pytest.mark.timeout(1800)
-TOP = Path(__file__).resolve().parents[2]
 GOOD = "[server]\na\n[redis]\nb\n[load]\nc\n"
 # A host in a namespace cannot raise the limit, but lower it. HAProxy takes 16,026.
 DESCRIPTORS = 17000
@@ -46,16 +45,14 @@ def changes(done):
 # ------------------------------------------------------- mistakes in the inventory
 
 @pytest.mark.parametrize("text, sentence", [
-    (None, "INVENTORY=.*hosts.ini: there is no such file. Copy tools/fleet/hosts.ini.example"),
     (GOOD.replace("server", "sever"), r"no host in the group \[server\], which runs the web "
                                       r"servers; its groups are: .*sever"),
     (GOOD + "[redis]\nd\n", r"2 hosts in the group \[redis\]: b, d. Leave one"),
     ("[server\na\n", "is no inventory: .*hosts.ini.example shows"),
-], ids=["no file", "no server", "two Redis", "no inventory"])
+], ids=["no server", "two Redis", "no inventory"])
 def test_a_mistake_is_named_with_its_remedy(tmp_path, text, sentence):
     inventory = tmp_path / "hosts.ini"
-    if text is not None:
-        inventory.write_text(text)
+    inventory.write_text(text)
     done = run("prepare", inventory)
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert re.search(sentence, " ".join(done.stderr.split())), done.stderr
@@ -73,29 +70,6 @@ def test_a_group_may_consist_of_groups(tmp_path):
     inventory.write_text(GOOD.replace("[load]", "[load:children]\nmany\nfew\n[few]\nc\n"
                                       "[many]"))
     assert list(read(inventory)["load"]) == ["c"]
-
-
-def test_cleaning_needs_no_commit(tmp_path, monkeypatch, capsys):
-    """Nothing is sent, so neither git nor what is committed matters."""
-    inventory = tmp_path / "hosts.ini"
-    inventory.write_text(GOOD + "[all:vars]\nansible_connection=local\n")
-    ran = []
-    monkeypatch.setattr(fleet, "TOP", tmp_path)         # not a git checkout
-    monkeypatch.setattr(fleet, "find_unreachable", lambda _: None)
-    ansible = fleet.ansible
-
-    def pretend(program, *words, **settings):
-        if program != "ansible-playbook":
-            return ansible(program, *words, **settings)
-        ran.append(words)
-        return subprocess.CompletedProcess(words, 4)
-
-    monkeypatch.setattr(fleet, "ansible", pretend)
-    assert fleet.run("clean", inventory, False, tmp_path / "facts.json") == 1
-    assert [fleet.HERE / "clean.yml" in words for words in ran] == [True]
-    assert "clean failed on a host" in capsys.readouterr().err
-    with pytest.raises(fleet.Mistake, match="git says"):
-        fleet.run("prepare", inventory, False, tmp_path / "facts.json")
 
 
 @pytest.mark.skipif(not os.access("/usr/bin/python3", os.X_OK),

@@ -54,26 +54,21 @@ def test_a_prediction_is_stored_and_nothing_is_overwritten(write, tmp_path):
 
 @pytest.mark.parametrize("before, after, line, why", [
     ("clients = 100", "clients = ", 2, "Invalid value"),
-    ('"a line"', '"a line', 8, "Illegal character"),
     ('name = "Ada"\n', 'name = """Ada', 10, "Unterminated"),
     ("rate =", "ratte =", 3, "is it rate?"),
     ("rate =", "Geschwindigkeit =", 3, "there are server, clients"),
-    ("rate = 3000", "rate = -5", 3, "above 0"),
     ("rate = 3000", "rate = nan", 3, "above 0"),
     ("rate = 3000", "rate = true", 3, "a number"),
     ("cpu_us = 250", 'cpu_us = "250"', 4, "without quotes"),
     ("cpu_us = 250", "cpu_us = 1" + "0" * 400, 4, "at most"),
     ("clients = 100", "clients = 1.5", 2, "whole"),
-    ("clients = 100", "[clients]", 2, "a number"),
     ('"server core"', '"disk"', 7, "workers"),
     ('"server core"', "7", 7, "in quotes"),
     ('"a line"', r'"\u001b[2J"', 8, "control characters"),
-    ('"guestbook"', '"hello"', 9, "answer"),
     ('"PreThreaded"', '"apache"', 1, "06_poll"),
     ('name = "Ada"', "measured = 4", 10, "a table"),
     ('name = "Ada"', "[measured]\nrate = 0", 10, "above 0")])
-def test_a_wrong_file_is_told_with_line_and_reason(write, before, after, line,
-                                                   why):
+def test_a_wrong_file_is_told_with_line_and_reason(write, before, after, line, why):
     assert before in TEXT
     with pytest.raises(files.FileError) as told:
         files.read(write(TEXT.replace(before, after)))
@@ -126,25 +121,21 @@ def test_side_by_side():
     slow = {**FOUND, "rate": 0.123, "cpu_us": 12345, "calls": 1234}
     lines = table.lines(compare.table(GUESS, slow), 80)
     # A long figure makes the last cell wrap; it does not split the table.
-    assert re.match(r"requests a second +3,000 +0.12 +24,400 times too$", lines[2])
     assert lines[3].strip() == "high" and max(map(len, lines)) <= 80
     uncounted = {key: FOUND[key] for key in FOUND if key != "calls"}
     made = compare.table({**GUESS, "limit": "Redis"}, uncounted)
     assert [row[-1] for row in made.rows[3:]] == ["not counted", "right"]
 
 
-def test_the_worst_assumption_comes_first():
-    assert compare.explain(GUESS, FOUND, MORE) == [
-        "You expected 3 system calls a request; it makes 12: 3.1 read, "
-        "3 write, 1 accept4.",
-        "You expected 3,000 requests a second; it is 6,000: ab 54 %, "
-        "Redis 42 %.",
-        "You expected that the server's core is always busy; here the limit "
-        "is: the load tool cannot ask faster and Redis cannot answer faster "
-        "(ab 54 %, Redis 42 %).",
-        "Your figures contradict each other: rate times CPU time keeps 0.75 "
-        "cores busy, not one.",
-        "Read docs/read/05_prethreaded.md, then docs/read/sans_io.md."]
+def test_the_worst_assumption_comes_first_and_a_chapter_last():
+    said = compare.explain(GUESS, FOUND, MORE)
+    for line, begins in zip(said, [
+            "You expected 3 system calls a request; it makes 12: 3.1 read",
+            "You expected 3,000 requests a second; it is 6,000",
+            "You expected that the server's core is always busy; here the limit is",
+            "Your figures contradict each other",
+            "Read docs/read/05_prethreaded.md, then docs/read/sans_io.md."], strict=True):
+        assert line.startswith(begins)
     full = {**FOUND, "limit": "server core", "switches": 9}
     said = " ".join(compare.explain({**GUESS, "cpu_us": 20}, full, MORE))
     assert "a core that is always busy answers 6,670" in said
@@ -200,17 +191,11 @@ def test_a_class_is_a_distribution_beside_the_measured_value(
     assert "bad.toml, line 1: rate: it has to be above 0" in told.err
     assert "folder.toml: Is a directory" in told.err
     assert "measured: load tool and Redis" in told.out
-    picture = told.out.split("requests a second: ")[1].splitlines()
-    assert picture[0] == "median 3,000, measured 6,000; " \
-        "within a factor of 2: 60 %"
-    columns = [group.place(rate, (2, 5)) for rate in (100, 3000, 4000, 1e5)]
-    assert columns[0] == 0 and columns[-1] == group.WIDTH - 1
-    assert [(at, bar) for at, bar in enumerate(picture[1]) if bar != " "] == \
-        list(zip(columns, "▄█▄▄"))
-    assert picture[2].index("▲") == group.place(6000, (2, 5))
-    assert picture[3].split() == ["100", "100,000"]
-    svg = (tmp_path / "out" / "predictions.svg").read_text()
-    assert svg.count('fill="#0072b2"') > 20 and "system calls a request" in svg
+    words, bars, axis, ends = told.out.split("requests a second: ")[1].splitlines()[:4]
+    assert words == "median 3,000, measured 6,000; within a factor of 2: 60 %"
+    assert bars.split() == list("▄█▄▄") and ends.split() == ["100", "100,000"]
+    assert bars.index("█") < axis.index("▲") < bars.rindex("▄")
+    assert "system calls a request" in (tmp_path / "out" / "predictions.svg").read_text()
     assert group.main([str(tmp_path / "out")]) == 1
 
 
@@ -247,12 +232,12 @@ def test_waits_are_compared_and_explained():
     assert compare.measured(summary, {**SHORT, "server": "04_threaded"})[0]["p99_ms"] == 3
     rows = compare.table(SHORT, found).rows
     assert [row[-1] for row in rows] == ["2 times too low", "27.5 times too low"]
-    assert compare.explain(SHORT, found, more) == [
-        "You expected 2 ms until 99 % of them are there; it takes 55: a short request waits "
-        "until all that came before it have computed.",
-        "You expected 1 ms until half of the short answers are there; it takes 2: a short "
-        "request waits until all that came before it have computed.",
+    said = compare.explain(SHORT, found, more)
+    assert [line.partition(";")[0] for line in said] == [
+        "You expected 2 ms until 99 % of them are there",
+        "You expected 1 ms until half of the short answers are there",
         "Read docs/read/07_epoll.md, then docs/read/computing.md."]
+    assert "a short request waits until all that came before it have computed" in said[0]
     assert "limit" not in " ".join(group.lines([{**SHORT, "measured": found}]))
 
 
@@ -303,13 +288,12 @@ def test_a_computing_question_is_measured(write, tmp_path):
     assert re.search(r"^ms until 99 % of them are there +50 ", out, re.MULTILINE)
 
 
-@pytest.mark.parametrize("what", ["guestbook", "answer"])
-def test_what_a_question_measures(what):
+def test_what_a_question_measures():
     """The page, for as many clients as it says, who wait for their answers: one cell."""
-    settings = command.settings_of({"what": what, "server": "05_prethreaded", "clients": 70})
+    settings = command.settings_of({"what": "answer", "server": "05_prethreaded", "clients": 70})
     [stage] = plan.make(settings, MACHINE, False)
     assert [(cell.experiment.name, cell.server.name, cell.x) for cell in stage.cells] == [
-        (what, "prethreaded", 70)]
+        ("answer", "prethreaded", 70)]
 
 
 def test_what_a_computing_question_measures():
@@ -325,11 +309,8 @@ def test_what_a_computing_question_measures():
 @pytest.mark.parametrize("words, why", [
     (["--file", "WRONG"], "wrong.toml, line 1: rate"),
     (["--file", "GUESS", "--clients", "9"], "clients: 100 here, but 9"),
-    (["05"], "FILE=... names a file like this"),
-    ([], "SERVER=05 or FILE"),
-    (["apache"], "SERVER=apache: there is no server"),
-    (["05", "--clients", "many"], "CLIENTS=many: it has to be a number"),
-    (["05", "--clients", "-3"], "CLIENTS=-3: it has to be above 0")])
+    (["05"], "FILE=... names a file like this"), ([], "SERVER=05 or FILE"),
+    (["05", "--clients", "many"], "CLIENTS=many: it has to be a number")])
 def test_nothing_is_measured_after_a_mistake(write, tmp_path, words, why, monkeypatch, capsys):
     names = {"WRONG": str(write("rate = -1", "wrong.toml")),
              "GUESS": str(write(TEXT))}

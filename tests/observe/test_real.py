@@ -64,11 +64,6 @@ def test_a_program_that_is_missing_is_named(monkeypatch):
         programs.places_of(programs.known()["apache-event"])
 
 
-def test_a_file_is_filled_in_and_other_braces_stay():
-    filled = programs._filled(["{port} { {other} }"], {"port": 80})
-    assert filled == ["80 { {other} }"]
-
-
 def trace(*calls):
     """Return Calls from (thread, begin, end, name, arguments, result)."""
     return [Call(*call) for call in calls]
@@ -79,7 +74,7 @@ def test_work_that_moves_between_threads_is_followed_on_the_socket():
                   (2, 2.0, 2.1, "read", "7" + CLIENT + ', ""', "-1 EAGAIN"),
                   (3, 3.0, 4.0, "read", "7" + CLIENT + ', "GET /"', "5"),
                   (2, 9.0, 9.1, "write", "7" + CLIENT + ', "HTTP"', "4"))
-    bars = rows.moving_bars(Client(1, 900, 0.5, 9.5, 200), calls, WORLD)
+    bars = rows.moving_bars(Client(1, 900, 0.5, 9.5, 200), calls)
     assert [(bar.kind, bar.begin, bar.end) for bar in bars] == [
         ("queue", 0.5, 1.0), ("other", 1.0, 4.0), ("redis", 4.0, 9.0)]
     assert all(first.end == second.begin for first, second in itertools.pairwise(bars))

@@ -2,20 +2,15 @@
 
 import functools
 import json
-import math
-import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from tools.kit import TOP
 from tools.model import model
 from tools.model.simulator import page
 
 COSTS = model.load()
-NO_COST = {"server_us": 0, "redis_us": 0, "load_us": 0}
 # One server of each kind; make check-all asks about all seven.
 KINDS = [pytest.param(name, marks=() if name in ("iterative", "forking", "prethreaded", "epoll")
                       else pytest.mark.slow) for name in model.WORKERS]
@@ -50,63 +45,45 @@ def simulate_all(settings, costs=COSTS, pages=20000, seconds=600):
     return run(SIMULATE.replace("settings", given, 1), json.dumps(costs))
 
 
-def simulate(costs=COSTS, pages=20000, seconds=600, **setting):
+def simulate(pages=20000, seconds=600, **setting):
     """Return the result of one simulation."""
-    return simulate_all([setting], costs, pages, seconds)[0]
+    return simulate_all([setting], COSTS, pages, seconds)[0]
 
 
-def test_the_engine_has_the_times_of_the_servers():
-    """They stand in C."""
-    numbers = {name: float(number) for name, number in
-               re.findall(r"\b([A-Z]{4,}) = ([\d.]+)", page.engine())}
-    for name, unit, file, there in (
-            ("GRACE", 1000, "common/room.h", "FIRST_BYTE_GRACE_MS"),
-            ("TICK", 1000, "common/serve_blocking.c", "RECV_TIMEOUT_MS"),
-            ("DEADLINE", 1000, "common/options.c", ".request_timeout_ms"),
-            ("ACCEPTS", 1, "common/event_loop_accept.c", "ACCEPTS_PER_ITERATION")):
-        [number] = re.findall(rf"{re.escape(there)} = (\d+)", Path(TOP, file).read_text("utf-8"))
-        assert numbers[name] * unit == int(number), name
+# ------------------------------------------------------------------- the model
+
+SETTINGS = [{"clients": 5}, {"clients": 100}, {"clients": 1000},
+            {"clients": 200, "redisMs": 5, "workers": 16},
+            {"clients": 50, "cores": 2},
+            {"clients": 100, "cores": 2, "machines": 8, "page": "answer"},
+            {"clients": 100, "computing": 0.2},
+            {"clients": 90, "page": "answer kept"}]
 
 
-def made_up(server, page_name="guestbook", **cost):
-    """Return costs of one server only: those given, in microseconds."""
-    costs = {page: {**NO_COST} for page in model.PAGES}
-    costs[page_name].update(cost)
-    memory = {"held_kib": 0, "load_kib": 0, "server_kib": 0, "worker_kib": 0}
-    return {"format": 2, "source": {"what": "made up", "cpu": "none"},
-            "machine": {"core_kib": 1, "core_ns": 0, "cache_kib": 1, "miss_ns": 0, "wake_us": 0,
-                        "scan_us": 0},
-            "memory": {page: memory for page in model.PAGES},
-            "servers": {name: costs for name in {server, "iterative"}}}
-
-
-# --------------------------------------------------------------- closed forms
-
-def test_one_worker_serves_one_page_after_the_other():
-    """Rate 1/(sum of service times), exactly, when the times do not vary."""
-    costs = made_up("iterative", server_us=300, redis_us=100, load_us=0)
-    found = simulate(costs, server="iterative", clients=10, redisMs=0.2, vary=False)
-    assert found["rate"] == pytest.approx(1 / (300e-6 + 100e-6 + 0.6e-3), rel=1e-3)
-
-
-@pytest.mark.parametrize("server, together", [("preforking", 4), ("prethreaded", 16),
-                                              ("epoll", 40)])
-def test_who_only_waits_serves_many_together(server, together):
-    """A pool as many as it has workers; a loop all 40 clients."""
-    costs = made_up(server, server_us=0.001)
-    workers = {} if server == "epoll" else {"workers": together}
-    found = simulate(costs, server=server, clients=40, redisMs=10, **workers)
-    assert found["rate"] == pytest.approx(together / 0.03, rel=0.01)
+@pytest.mark.parametrize("server", KINDS)
+def test_the_steady_state_agrees_with_the_model(server):
+    """And the model in JavaScript is that in Python, which is compared with closed forms."""
+    settings = [{"server": server, **setting} for setting in SETTINGS]
+    found = simulate_all(settings, pages=8000)
+    again = run(f"{json.dumps(settings)}.map(one => solve(costs, one).rate)", json.dumps(COSTS))
+    for setting, simulated, solved in zip(SETTINGS, found, again):
+        predicted = model.solve(COSTS, model.Setting(server, **{
+            "redis_ms" if key == "redisMs" else key: value for key, value in setting.items()})).rate
+        assert simulated["rate"] == pytest.approx(predicted, rel=0.10), setting
+        assert solved == pytest.approx(predicted, rel=1e-6), setting
 
 
 def test_the_machine_repairman():
     """M/M/1//N: N clients think for an exponential time, each at a machine of its own, and one core
     serves them. The probability that the core is idle is 1 / sum(N!/(N-k)! (s/z)^k)."""
     service, think, numbers = 100, 400, (1, 2, 5, 20)
+    cost = {"answer": {"server_us": service, "redis_us": 0, "load_us": think}}
+    nothing = dict.fromkeys(("core_ns", "miss_ns", "wake_us", "scan_us"), 0)
     found = simulate_all([
         {"server": "epoll", "page": "answer", "clients": clients, "machines": clients + 1}
         for clients in numbers],
-        made_up("epoll", "answer", server_us=service, load_us=think), pages=60000)
+        {**COSTS, "machine": {**COSTS["machine"], **nothing},
+         "servers": {"epoll": cost, "iterative": cost}}, pages=60000)
     for clients, one in zip(numbers, found):
         terms, total = 1.0, 1.0
         for k in range(clients):
@@ -114,14 +91,6 @@ def test_the_machine_repairman():
             total += terms
         assert one["rate"] == pytest.approx((1 - 1 / total) / (service * 1e-6), rel=0.02), clients
         assert one["busy"] == pytest.approx(1 - 1 / total, rel=0.02), clients
-
-
-def test_a_core_that_is_shared_is_halved():
-    """Redis and the load tool, both without a pause, on one core: together they finish one page in
-    the sum of their times."""
-    costs = made_up("epoll", server_us=0.001, redis_us=60, load_us=40)
-    found = simulate(costs, server="epoll", clients=50)
-    assert found["rate"] == pytest.approx(1 / 100e-6, rel=0.02)
 
 
 @pytest.mark.parametrize("server", KINDS)
@@ -154,20 +123,6 @@ def test_littles_law_and_no_client_is_lost(server):
     # Only normal and slow clients ask for pages. Those that are under way at the ends of the
     # interval count on one side only: one in a hundred here.
     assert found["inside"] == pytest.approx(found["rate"] * found["seconds"], rel=0.02, abs=0.5)
-
-
-def test_a_parent_waits_for_a_core_as_its_children_do():
-    """Erlang's loss formula: a parent that needs 100 us of each 300 us runs while fewer children
-    than cores are there; k are with a share of 2^k / k!."""
-    costs = made_up("forking", "answer", server_us=300)
-    costs["servers"] = {"forking": costs["servers"]["forking"], "iterative": {
-        **costs["servers"]["iterative"], "answer": {**NO_COST, "server_us": 100}}}
-    found = simulate_all([{"server": "forking", "page": "answer", "clients": 100, "cores": cores,
-                           "machines": 8} for cores in (1, 2, 3)], costs)
-    for cores, one in enumerate(found, 1):
-        shares = [2 ** k / math.factorial(k) for k in range(cores + 1)]
-        assert one["rate"] == pytest.approx(
-            sum(shares[:-1]) / sum(shares) / 100e-6, rel=0.02), cores
 
 
 # ----------------------------------------------- silent, slow and kept clients
@@ -219,27 +174,3 @@ def test_a_pool_whose_workers_all_compute_holds_the_others():
     many, few = simulate_all([{"server": "prethreaded", "workers": workers, **COMPUTING,
                                "computing": 0.2} for workers in (100, 1)])
     assert few["late"] > 2 * many["late"]
-
-
-# ------------------------------------------------------------------- the model
-
-SETTINGS = [{"clients": 5}, {"clients": 100}, {"clients": 1000},
-            {"clients": 200, "redisMs": 5, "workers": 16},
-            {"clients": 50, "cores": 2},
-            {"clients": 100, "cores": 2, "machines": 8, "page": "answer"},
-            {"clients": 100, "computing": 0.2},
-            {"clients": 90, "page": "answer kept"}]
-
-
-@pytest.mark.parametrize("server", KINDS)
-def test_the_steady_state_agrees_with_the_model(server):
-    """And the model in JavaScript is that in Python."""
-    settings = [{"server": server, **setting} for setting in SETTINGS]
-    found = simulate_all(settings, pages=8000)
-    again = run(f"{json.dumps(settings)}.map(one => solve(costs, one).rate)", json.dumps(COSTS))
-    for setting, simulated, solved in zip(SETTINGS, found, again):
-        predicted = model.solve(COSTS, model.Setting(server, **{
-            "redis_ms" if key == "redisMs" else key: value for key, value in setting.items()})).rate
-        assert simulated["rate"] == pytest.approx(predicted, rel=0.10), setting
-        assert solved == pytest.approx(predicted, rel=1e-6), setting
-

@@ -17,7 +17,8 @@ from tools.kit import TOP
 from tools.kit.slow_redis import SlowRedis
 from tools.kit.strace import words
 from tools.observe import lab
-from tools.observe.timeline import page, rows, run, strace
+from tools.observe.__main__ import main
+from tools.observe.timeline import rows, run, strace
 
 
 def test_timeline_finds_each_wait(tmp_path):
@@ -134,7 +135,6 @@ def test_make_timeline_writes_four_files_and_a_browser_draws_the_page():
     assert json.loads((folder / "trace.json").read_text())["traceEvents"]
     assert "untraced" in (folder / "timeline.svg").read_text()
     html = folder / "timeline.html"
-    assert html.stat().st_size < page.LIMIT
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser:
         done = subprocess.run(
@@ -147,19 +147,12 @@ def test_make_timeline_writes_four_files_and_a_browser_draws_the_page():
     shutil.rmtree(folder)
 
 
-def test_a_wrong_name_says_which_there_are(capsys):
-    from tools.observe.__main__ import main
-    assert main(["timeline", "apache"]) == 1
-    assert "07_epoll" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("words, said", [
     (["timeline", "05", "--clients", "0"], "0 is no whole number above 0"),
     (["watch", "05", "--rate", "0"], "0 is no whole number above 0"),
     (["watch", "05", "--seconds", "nan"], "nan is no number above 0"),
     (["demo-stuck", "--seconds", "none"], "none is no number above 0")])
 def test_a_wrong_number_starts_nothing(words, said, capsys):
-    from tools.observe.__main__ import main
     with pytest.raises(SystemExit) as ended:
         main(words)
     assert ended.value.code == 2

@@ -5,6 +5,8 @@ import contextlib
 import fcntl
 import os
 import pty
+import re
+import shutil
 import signal
 import socket
 import struct
@@ -18,16 +20,42 @@ import pytest
 from tests.observe import scripted
 from tests.observe.waiting import LIMIT, added, wait_for
 from tools.kit import TOP, procfs
-from tools.kit.strace import words
 from tools.observe import clients, lab
-from tools.observe.watch import command, plain, tables, view
+from tools.observe.watch import command, plain, tables, view, where
 from tools.observe.watch.app import Watch
 from tools.observe.watch.command import print_lines, Started
 from tools.observe.watch.sampler import Sampler
 
 # A server that does not give up on a client before we have seen it wait.
 PATIENT = ("--request-timeout", "600")
+# A program that is none of ours, and sleeps.
+PROGRAM = ("import socket, time; s = socket.create_server(('127.0.0.1', 0)); "
+           "print('listening on http://127.0.0.1:%d/' % s.getsockname()[1], flush=True); "
+           "time.sleep(600)")
+needs_debugger = pytest.mark.skipif(not shutil.which("eu-stack"), reason="no eu-stack here")
 
+
+@contextlib.contextmanager
+def watched(folder, *options):
+    """Start one of the seven, and yield (its Started, its Sampler)."""
+    with Started(folder, options) as started, Sampler(
+            started.server.pid, folder, [started.redis.port]) as sampler:
+        yield started, sampler
+
+
+def spoken(sampler):
+    """Return the words of all rows and clients now."""
+    frame = sampler.frame()
+    return {item.words for item in
+            [*frame.rows, *map(frame.client, frame.clients)]}
+
+
+def text(line):
+    """Return a line of view without its styles."""
+    return "".join(part for part, _ in line)
+
+
+# ------------------------------------------------------------- what is seen
 
 def test_watch_finds_the_share_of_each_wait(tmp_path):
     cycles, result = 24, tmp_path / "result"
@@ -62,15 +90,7 @@ def test_watch_finds_the_share_of_each_wait(tmp_path):
             (kind, seen, truth, late, rounds)
 
 
-def spoken(sampler):
-    """Return the words of all rows and clients now."""
-    frame = sampler.frame()
-    return {item.words for item in
-            [*frame.rows, *map(frame.client, frame.clients)]}
-
-
 @pytest.mark.parametrize("folder, worker", [
-    ("03_preforking", "waits for client 1 to send"),
     ("05_prethreaded", "waits for client 1 to send"),
     ("07_epoll", "waits for events: 1 client")])
 def test_watch_says_who_waits_for_half_a_request(folder, worker):
@@ -79,8 +99,7 @@ def test_watch_says_who_waits_for_half_a_request(folder, worker):
             clients.trouble("half", address, "/answer", LIMIT))
         await asyncio.to_thread(done)
         trouble.cancel()
-    with Started(folder, PATIENT) as started, Sampler(
-            started.server.pid, folder, [started.redis.port]) as sampler:
+    with watched(folder, *PATIENT) as (started, sampler):
         wait_for(lambda: started.server.address[1] in sampler.tables.ports)
         asyncio.run(visit(started.server.address, lambda: wait_for(
             lambda: {worker, "the server waits for the rest of its request"}
@@ -91,8 +110,7 @@ def test_watch_says_who_waits_for_half_a_request(folder, worker):
 
 
 def test_watch_says_that_the_server_waits_for_redis():
-    with Started("01_iterative") as started, Sampler(
-            started.server.pid, "01", [started.redis.port]) as sampler:
+    with watched("01_iterative") as (started, sampler):
         started.redis.freeze()
 
         async def visit():
@@ -106,8 +124,7 @@ def test_watch_says_that_the_server_waits_for_redis():
 
 
 def test_watch_says_how_long_a_page_has_held_the_loop():
-    with Started("07_epoll") as started, Sampler(
-            started.server.pid, "07_epoll", [started.redis.port]) as sampler:
+    with watched("07_epoll") as (started, sampler):
         assert sampler.frame().longest is not None
         asyncio.run(clients.trouble("normal", started.server.address,
                                     "/compute?ms=300", LIMIT))
@@ -115,11 +132,6 @@ def test_watch_says_how_long_a_page_has_held_the_loop():
         frame = sampler.frame()
         assert f"longest iteration {frame.longest} ms" in text(view.head(frame, False, "")[1])
         assert f"longest iteration {frame.longest} ms" in plain.line(frame, {})
-
-
-PROGRAM = ("import socket, time; s = socket.create_server(('127.0.0.1', 0)); "
-           "print('listening on http://127.0.0.1:%d/' % s.getsockname()[1], flush=True); "
-           "time.sleep(600)")
 
 
 def test_a_look_that_was_preempted_does_not_put_off_the_next(monkeypatch):
@@ -155,8 +167,7 @@ def test_without_permission_watch_says_what_it_cannot_see(monkeypatch, capsys):
             raise PermissionError
         return opened(path, *words, **more)
     monkeypatch.setattr(os, "open", refuse)
-    with Started("05_prethreaded") as started, \
-            Sampler(started.server.pid, "05") as sampler:
+    with watched("05_prethreaded") as (_, sampler):
         wait_for(lambda: [row.words for row in sampler.frame().rows].count(
             "accepting: waits for a new client") == 4)
         print_lines(sampler, 0.1)
@@ -183,10 +194,7 @@ def test_watch_leaves_the_cpus_of_a_pinned_server_and_its_session_is_nice():
     assert after == str(["0"] * there)
 
 
-def text(line):
-    """Return a line of view without its styles."""
-    return "".join(part for part, _ in line)
-
+# ------------------------------------------------------------- how it is shown
 
 class Paper:
     """In place of a terminal: a Board that keeps what it shows."""
@@ -221,13 +229,22 @@ class Paper:
         await self.until(lambda: not self.pressed and self.frames > frames + 1)
 
 
+@contextlib.asynccontextmanager
+async def shown(board, folder, *options):
+    """Watch one of the seven on a Board, and yield the Watch; press q at the end."""
+    with watched(folder, *options) as (started, sampler):
+        app = Watch(sampler, started)
+        running = asyncio.create_task(app.run(board))
+        yield app
+        board.pressed.append("q")
+        await asyncio.wait_for(running, LIMIT)
+
+
 def test_the_keys():
     async def press():
-        with Started("03_preforking", PATIENT) as started, Sampler(
-                started.server.pid, "03 preforking",
-                [started.redis.port]) as sampler:
-            app, board = Watch(sampler, started), Paper()
-            running = asyncio.create_task(app.run(board))
+        board = Paper()
+        async with shown(board, "03_preforking", *PATIENT) as app:
+            started, sampler = app.started, app.sampler
             await board.until(lambda: board.shown.count("accepting") == 4)
             await board.press("n")
             await board.until(lambda: "1 in all" in board.shown)
@@ -253,35 +270,53 @@ def test_the_keys():
             assert app._frame is frame and "paused" in board.shown
             await board.press(".")
             assert app._frame is not frame and "paused" in board.shown
-            narrow = app.lines(80, 24)
-            assert len(narrow) == 24
-            assert max(len(text(line)) for line in narrow[3:8]) <= 80
             await board.press("h")      # this client is still there at the end
-            board.pressed.append("q")
-            await asyncio.wait_for(running, LIMIT)
     asyncio.run(press())
 
 
 def test_80_columns_have_the_keys_and_k_asks_before_the_server_ends():
     async def press():
-        with Started("03_preforking", PATIENT) as started, Sampler(
-                started.server.pid, "03_preforking", [started.redis.port]) as sampler:
-            board = Paper((80, 24))
-            running = asyncio.create_task(Watch(sampler, started).run(board))
+        board = Paper((80, 24))
+        async with shown(board, "03_preforking", *PATIENT) as app:
+            server = app.started.server.pid
             await board.until(lambda: "accepting" in board.shown)
             assert "k kill" in board.shown and "q quit" in board.shown
             assert "last 10 s" in board.shown
             await board.press(*["KEY_UP"] * 9, "k")     # the first row
             assert "The whole server ends with it: y/n" in board.shown
             await board.press("n")
-            assert "lives on" in board.shown and procfs.threads(started.server.pid)
+            assert "lives on" in board.shown and procfs.threads(server)
             await board.press("k", "y")
             await board.until(lambda: procfs.find(      # a zombie: we have not waited for it
-                r"^State:\s+(\S)", f"/proc/{started.server.pid}/status") in ("", "Z"))
-            assert f"killed process {started.server.pid}" in board.shown
-            board.pressed.append("q")
-            await asyncio.wait_for(running, LIMIT)
+                r"^State:\s+(\S)", f"/proc/{server}/status") in ("", "Z"))
+            assert f"killed process {server}" in board.shown
     asyncio.run(press())
+
+
+@needs_debugger
+def test_watch_names_the_line_of_the_chosen_worker():
+    async def look():
+        board = Paper()
+        said = re.compile(r"waits at (common/accept\.c):(\d+), accept_next\(\)")
+        async with shown(board, "05_prethreaded"):
+            await board.until(lambda: said.search(board.shown))
+            file, line = said.search(board.shown).groups()
+            assert "accept4(" in (TOP / file).read_text().splitlines()[int(line) - 1]
+    asyncio.run(look())
+
+
+@needs_debugger
+def test_a_program_without_lines_has_none():
+    async def look(pid):
+        found, limit = where.Where(), time.monotonic() + LIMIT
+        while not (said := found.of(pid, pid)):
+            assert time.monotonic() < limit
+            await asyncio.sleep(0.05)
+        assert "no line known" in said
+        assert found.of(pid, pid) == said       # the same wait is not looked at again
+
+    with lab.Server([sys.executable, "-c", PROGRAM]) as server:
+        asyncio.run(look(server.pid))
 
 
 @pytest.mark.parametrize("term", ["xterm-256color", "vt100", *(
@@ -317,4 +352,3 @@ def test_without_a_terminal_there_is_a_line_a_second():
                    for line in process.stdout)
         process.terminate()
     assert process.returncode == 130        # it has tidied up
-    assert plain.ago(12.34) == "12 s"

@@ -9,7 +9,7 @@ import pytest
 
 from tools.kit import TOP
 from tools.model import calibrate, model
-from tools.observe import what_if as command
+from tools.observe import __main__ as observe, what_if as command
 from tests.observe.test_model import COMMITTED
 
 
@@ -26,14 +26,16 @@ def test_a_server_has_many_names(text, capsys):
     _, _, title, _, *rows, why = capsys.readouterr().out.splitlines()
     assert title == "05_prethreaded, guestbook" and why.endswith(".")
     assert [row.split()[0] for row in rows] == ["20", "1,000"]
-    assert command.main(["--server", text, "--cores", "8"]) == 0
+
+
+def test_a_prediction_that_nothing_checks_says_so(capsys):
+    assert command.main(["--server", "05", "--cores", "8"]) == 0
     assert "Prediction: no server" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name, value, said", [
     ("SERVER", "08", "there are 01 to 07"), ("PAGE", "hello", "there are guestbook"),
     ("CLIENTS", "10,0", "it has to be a whole number from 1 to 1,000,000"),
-    ("CLIENTS", ",", "it has to be a whole number"),
     ("CORES", "1.5", "it has to be a whole number"), ("REDIS_MS", "nan", "it has to be")])
 def test_a_wrong_setting_is_named(name, value, said, capsys, monkeypatch):
     """Wherever it stands."""
@@ -45,15 +47,14 @@ def test_a_wrong_setting_is_named(name, value, said, capsys, monkeypatch):
         monkeypatch.setenv(name, value)
 
 
-@pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"format": 1}'])
-def test_wrong_costs_are_named(text, tmp_path, capsys):
+@pytest.mark.parametrize("what, status", [("model", 2), ("simulator", 1)])
+@pytest.mark.parametrize("text", ["", "{}", '{"format": 1}'])
+def test_wrong_costs_are_named(text, what, status, tmp_path, capsys):
     path = tmp_path / "costs.json"
-    if text is not None:
-        path.write_text(text)
-    assert command.main(["--costs", str(path)]) == 2
+    path.write_text(text)
+    assert observe.main([what, "--costs", str(path)]) == status
     out, err = capsys.readouterr()
-    assert not out and str(path) in err
-    assert ("No such file" if text is None else "these are no costs") in err
+    assert not out and f"{path}: these are no costs" in err
 
 
 def test_settings_are_variables_of_make():

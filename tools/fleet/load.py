@@ -33,10 +33,10 @@ def share(job, many):
         return [number // many + (place < number % many) for place in range(many)]
     requests = parts(job.requests) if job.requests else [None] * many
     return [replace(job, connections=mine, requests=count, keep_times=True,
-                    kept=max(1, turns),
+                    sharers=max(1, turns),
                     rate=job.rate and job.rate * mine / job.connections)
             for mine, count, turns in zip(
-                parts(job.connections), requests, parts(job.kept))]
+                parts(job.connections), requests, parts(job.sharers))]
 
 
 def percentile(times, percent):

@@ -16,6 +16,7 @@ import importlib
 import sys
 
 from tools.kit import process
+from tools.kit.redis import RedisError
 from tools.observe.lab import LabError
 
 COMMANDS = {"watch": "tools.observe.watch.command",
@@ -36,7 +37,7 @@ def main(words):
     process.end_on_signals()
     try:
         return importlib.import_module(COMMANDS[words[0]]).main(words[1:])
-    except (LabError, OSError) as error:
+    except (LabError, RedisError, OSError) as error:
         print(f"observe: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 from tools.kit import TOP, process, procfs, scratch, servers, wait
-from tools.kit.redis import RedisError, RedisServer
+from tools.kit.redis import RedisServer
 
 FOLDERS = [one.folder for one in servers.ARCHITECTURES]
 # A pool of four shows the same as one of a hundred, on one screen.
@@ -61,17 +61,6 @@ class Redis(RedisServer):
         """Stop it, or let it go on: connected, but no reply comes."""
         self.frozen = not self.frozen
         os.kill(self.pid, signal.SIGSTOP if self.frozen else signal.SIGCONT)
-
-    def __enter__(self):
-        try:
-            return super().__enter__()
-        except RedisError as error:
-            raise LabError(str(error)) from error
-
-    def __exit__(self, *_):
-        if self.frozen:
-            self.freeze()
-        super().__exit__()
 
 
 class Server:

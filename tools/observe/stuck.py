@@ -7,7 +7,6 @@ have workers, while a normal client asks for /answer every 100 ms.
 import argparse
 import asyncio
 import contextlib
-from dataclasses import dataclass
 
 from tools.kit import scratch
 from tools.observe import clients, lab
@@ -34,15 +33,6 @@ REASONS = {
 DELAY = 0.15
 INTERVAL = 0.1                  # between two requests of the normal client
 HELD = 0.25                     # a shorter wait may be for a processor that others use
-
-
-@dataclass(frozen=True)
-class Waited:
-    """How long a normal client waited."""
-
-    longest: float      # seconds
-    late: int           # how many of `asked` took longer than INTERVAL
-    asked: int
 
 
 def main(words):
@@ -76,8 +66,9 @@ def start(stack):
 
 
 async def meet(servers, trouble, count, seconds):
-    """Return {folder: Waited} of one kind of trouble; all servers together. Those that compute
-    take turns, or each would wait for the processors that the others use."""
+    """Return {folder: seconds that a normal client waited at most} of one kind of trouble; all
+    servers together. Those that compute take turns, or each would wait for the processors that the
+    others use."""
     if trouble == "compute":
         return {folder: await _meet_one(server.address, trouble, count, seconds)
                 for folder, server in servers.items()}
@@ -97,18 +88,17 @@ async def _meet_one(address, trouble, count, seconds):
         await asyncio.sleep(INTERVAL)
     times = await asyncio.gather(*normal)
     await asyncio.gather(*bad)
-    return Waited(max(times), sum(t > INTERVAL for t in times), len(times))
+    return max(times)
 
 
 def table(results):
-    """Return the lines of the table. `results`: {trouble: {folder: Waited}}."""
+    """Return the lines of the table. `results`: {trouble: {folder: seconds}}."""
     lines = ["", f"{'':15}" + "".join(f"{words:>13}" for words, *_ in TROUBLES.values())]
     for folder in next(iter(results.values())):
-        cells = [results[trouble][folder] for trouble in TROUBLES]
         lines.append(f"{folder.replace('_', ' '):15}" + "".join(
-            f"{duration(cell.longest):>13}" for cell in cells))
+            f"{duration(results[trouble][folder]):>13}" for trouble in TROUBLES))
         lines.append(f"{'':3}{REASONS.get(folder[:2], '')}")
-    free = (" ".join(folder[:2] for folder, cell in results[trouble].items()
-                     if cell.longest < HELD) for trouble in TROUBLES)
+    free = (" ".join(folder[:2] for folder, longest in results[trouble].items()
+                     if longest < HELD) for trouble in TROUBLES)
     lines.append(f"{'not held:':15}" + "".join(f"{names or 'none':>13}" for names in free))
     return lines

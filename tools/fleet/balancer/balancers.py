@@ -26,18 +26,17 @@ except ImportError:         # to look at options, no template is filled in
 from tools.kit import process, procfs, sockets, wait
 
 FOLDER = Path(__file__).resolve().parent
-START_SECONDS = 30
-DRAIN_SECONDS = 30
+PATIENCE = 30           # seconds for a start, and for a drain
 
 
 class Failed(Exception):
     """Something does not start, or does not answer; the text says what."""
 
 
-def wait_for(condition, what, seconds):
-    """Wait until `condition()` is true. Raises Failed after `seconds`."""
-    if not wait.until(condition, seconds):
-        raise Failed(f"gave up after {seconds} s of waiting for {what}")
+def wait_for(condition, what):
+    """Wait until `condition()` is true. Raises Failed after PATIENCE."""
+    if not wait.until(condition, PATIENCE):
+        raise Failed(f"gave up after {PATIENCE} s of waiting for {what}")
 
 
 def start(name, argv, port, output):
@@ -51,7 +50,7 @@ def start(name, argv, port, output):
             raise Failed(f"{name} ended with {ended}: {shlex.join(argv)}")
         return sockets.accepts(port)
 
-    wait_for(ready, f"{name} to accept connections", START_SECONDS)
+    wait_for(ready, f"{name} to accept connections")
     return child
 
 
@@ -63,12 +62,8 @@ class Balancer:
     def __init__(self, folder, settings, template=None):
         self.folder, self.settings = Path(folder), settings
         self.template = Path(template or FOLDER / self.usual)
+        self.file = self.folder / Path(self.usual).stem     # the configuration
         self.process = None
-
-    @property
-    def file(self):
-        """Where the configuration is."""
-        return self.folder / Path(self.usual).stem
 
     def write(self):
         """Fill in the template."""
@@ -106,7 +101,7 @@ class HAProxy(Balancer):
     def start(self):
         """Start it. Raises Failed."""
         super().start()     # it accepts clients a little earlier than commands
-        wait_for(self.socket.exists, str(self.socket), START_SECONDS)
+        wait_for(self.socket.exists, str(self.socket))
 
     def ask(self, command):
         """Send a command; return the answer."""
@@ -126,14 +121,14 @@ class HAProxy(Balancer):
         """Wait until their health checks are good. Raises Failed."""
         for one in instances:
             wait_for(lambda: self.status(one.name)["status"] == "UP",
-                     f"good health checks of {one.name}", DRAIN_SECONDS)
+                     f"good health checks of {one.name}")
 
     def drain(self, instance):
         """Give it no new requests; wait until it has answered the others."""
         self.wait_until_up(self.settings["instances"])
         self.ask(f"set server web/{instance.name} state drain")
         wait_for(lambda: self.status(instance.name)["scur"] == "0",
-                 f"{instance.name} to answer its requests", DRAIN_SECONDS)
+                 f"{instance.name} to answer its requests")
         # No health checks from now on. And only an instance that comes back from
         # maintenance takes requests out of the queue; after a drain alone, all
         # instances may stay idle before a full queue.
@@ -143,7 +138,7 @@ class HAProxy(Balancer):
         """Give it requests again; wait until its health checks agree."""
         # A busy HAProxy may still believe in connections of before the restart.
         wait_for(lambda: self.status(instance.name)["idle_conn_cur"] == "0",
-                 f"the end of old connections to {instance.name}", DRAIN_SECONDS)
+                 f"the end of old connections to {instance.name}")
         self.ask(f"set server web/{instance.name} state ready")
         self.wait_until_up([instance])
 
@@ -167,7 +162,7 @@ class Nginx(Balancer):
         old = workers()
         self.write()
         os.kill(self.process.pid, signal.SIGHUP)
-        wait_for(lambda: not old & workers(), "nginx's old workers to end", DRAIN_SECONDS)
+        wait_for(lambda: not old & workers(), "nginx's old workers to end")
 
     def drain(self, instance):
         """Give it no new requests; wait until it has answered the others."""

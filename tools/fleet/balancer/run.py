@@ -24,7 +24,7 @@ import sys
 import time
 from pathlib import Path
 
-from tools.fleet.balancer.balancers import BALANCERS, DRAIN_SECONDS, Failed, start
+from tools.fleet.balancer.balancers import BALANCERS, PATIENCE, Failed, start
 from tools.kit import process, procfs, scratch, servers
 
 # An event loop has no number of workers. This one limits what is lost when an instance dies.
@@ -57,7 +57,7 @@ class Instance:
 
     def stop(self):
         """Send SIGTERM, and wait until it has finished its requests."""
-        process.stop(self.process, seconds=DRAIN_SECONDS)
+        process.stop(self.process, seconds=PATIENCE)
 
     def look(self, delay):
         """If it has ended, start it again `delay` seconds after that. Return
@@ -196,9 +196,8 @@ def read_options(words):
                      + ", ".join(one.folder for one in servers.ARCHITECTURES))
     if options.balancer not in (*BALANCERS, "none"):
         parser.error(f"BALANCER={options.balancer}: there are {', '.join(BALANCERS)}, none")
-    port = whole(parser, "PORT", options.port, LAST_PORT)
+    options.port = whole(parser, "PORT", options.port, LAST_PORT)
     options.instances = whole(parser, "N", options.instances, MOST)
-    options.port = port
     if options.balancer == "none" and options.instances != 1:
         parser.error("BALANCER=none: without a balancer there is one instance: N=1")
     return options, server, words[end + 1:]

@@ -125,22 +125,16 @@ def ask(topic, reason):
     if reason:
         raise lab.LabError(f"cannot ask: {reason}; FILE=predict.toml can do")
     # pylint: disable=import-outside-toplevel
-    from rich import console, markup, prompt
+    from rich import console, markup
     shown = console.Console(highlight=False)
 
-    class Answer(prompt.Prompt):
-        """A prompt that asks again until `check` accepts the answer."""
-
-        def process_response(self, value):
-            try:
-                return self.check(value)
-            except ValueError as error:
-                raise prompt.InvalidResponse(markup.escape(str(error))) from error
-
     def answer(words, check):
-        one = Answer(words, console=shown)
-        one.check = check
-        return one()
+        """Ask until `check` accepts the answer."""
+        while True:
+            try:
+                return check(shown.input(f"{words}: "))
+            except ValueError as error:
+                shown.print(markup.escape(str(error)))
 
     shown.print(f"\nPredict before you measure: [bold]{files.title(topic)}"
                 f"[/bold]\n{SAID[topic['what']]} The server has a core of its own.\n")

@@ -13,12 +13,12 @@ SLEEPS = {                      # by the last digit of the server's number
     "24": "a worker begins, sleeps for every reply of Redis, and ends",
     "67": "the loop sleeps only when no client and no reply is ready",
 }
-# What to read after the server's chapter, by what was off.
 SHARES = {                      # likewise, of requests that compute
     "167": "a short request waits until all that came before it have computed",
     "2345": "the kernel divides the core among all that compute, so a short request "
             "waits for its turn and not for their 20 ms",
 }
+# What to read after the server's chapter, by what was off.
 PAGES = {**dict.fromkeys(WAITS, "docs/read/computing.md"),
          "cpu_us": "docs/howto/read_a_report.md",
          "calls": "docs/read/sans_io.md",

@@ -1,6 +1,5 @@
 """Records one burst of a program, as timeline.run does for the seven."""
 
-import collections
 import threading
 
 from tools.kit import process, wait
@@ -8,6 +7,7 @@ from tools.observe import clients
 from tools.observe.real import exchanges, programs
 from tools.observe.real.backend import Backend
 from tools.observe.timeline import run
+from tools.observe.watch.plain import spoken
 from tools.observe.watch.sampler import Sampler
 
 COMMANDS = 3        # a guestbook page of the seven waits for as many replies
@@ -31,7 +31,7 @@ def record(program, count, delay):
             line = watched(server, program, backend.port, count) if program.waits else ""
             backend.delay = seconds
             plain = run.length(burst(server.address))
-        trace = run.traced(start, burst, run.Place("", {backend.port}, frozenset(program.habits)))
+        trace = run.traced(start, burst, {backend.port}, frozenset(program.habits))
         return run.assemble(program.title, trace, plain, peer="the application",
                             lesson=program.model), line
 
@@ -44,7 +44,6 @@ def watched(server, program, backend, count):
         process.start(asked)
         wait.until(lambda: not asked.is_alive() or len(sampler.frame().clients) == count, LOOK)
         asked.join(LOOK / 4)        # the tables' news reaches the rows with the next samples
-        words = collections.Counter(row.words for row in sampler.frame().rows)
+        said = spoken(sampler.frame().rows)
         asked.join()
-    return ", ".join(f"{number} {said}" if number > 1 else said
-                     for said, number in words.most_common()).replace("Redis", "the application")
+    return said.replace("Redis", "the application")

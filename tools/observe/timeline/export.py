@@ -1,4 +1,4 @@
-"""A timeline as Chrome trace JSON (Perfetto opens it), and as plain data.
+"""A timeline as Chrome trace JSON (Perfetto opens it), and as the data of an HTML page.
 
 Pure: Timelines in, text out.
 """
@@ -8,13 +8,11 @@ import json
 from tools.kit import states
 from tools.observe.timeline import lines
 
-ARGUMENTS = 90                  # characters of a call's arguments
-CALLS = 5                       # of a bar
 FRAMES = 4                      # of a call's stack
 
 
-def describe(call, arguments=ARGUMENTS):
-    """Return a call as a reader sees it: name, arguments, how long."""
+def describe(call, arguments):
+    """Return a call as a reader sees it: name, as many characters of its arguments, how long."""
     text = call.arguments
     if len(text) > arguments:
         text = text[:arguments - 1] + "…"
@@ -32,8 +30,8 @@ def duration(seconds):
     return f"{seconds * 1e6:.0f} µs"
 
 
-def details(bar, calls=CALLS, arguments=ARGUMENTS):
-    """Return the lines of a bar's tooltip: its longest calls, in order."""
+def details(bar, calls, arguments):
+    """Return the lines of a bar's tooltip: its longest `calls` calls, in order."""
     chosen = sorted(bar.calls, key=lambda call: call.begin - call.end)[:calls]
     said = [line for call in bar.calls if call in chosen
              for line in [describe(call, arguments), *_stack(call)]]
@@ -69,17 +67,21 @@ def _meta(name, pid, tid, value):
     return {"name": name, "ph": "M", "pid": pid, "tid": tid, "args": {"name": value}}
 
 
-def data(timelines, calls=CALLS, arguments=ARGUMENTS, shortest=0):
-    """Return what the HTML page draws, ready for JSON. Times in microseconds since the first
-    connect; a kind is its index. Bars of less than `shortest` seconds are left out."""
+def data(title, caption, timelines, more, shortest):
+    """Return what an HTML page draws, ready for JSON. A bar is [begin, end, kind, words,
+    more(bar)]: microseconds since the first connect; the index of its kind. Those of less than
+    `shortest` seconds are left out. `caption`: lines below the picture."""
     kinds = list(states.KINDS)
     return {
-        "kinds": [[words, light, dark] for words, light, dark in states.KINDS.values()],
-        "servers": [{
-            "title": t.title, "seconds": t.seconds,
-            "rows": [[row.name, row.role, [
-                [round((bar.begin - t.begin) * 1e6),
-                 round((bar.end - t.begin) * 1e6), kinds.index(bar.kind),
-                 bar.words, details(bar, calls, arguments)]
-                for bar in row.bars if bar.end - bar.begin >= shortest]] for row in t.rows]}
+        "title": title, "caption": caption, "kinds": list(states.KINDS.values()),
+        "servers": [{"title": t.title, "rows": [[row.name, row.role, [
+            [round((bar.begin - t.begin) * 1e6), round((bar.end - t.begin) * 1e6),
+             kinds.index(bar.kind), bar.words, more(bar)]
+            for bar in row.bars if bar.end - bar.begin >= shortest]] for row in t.rows]}
             for t in timelines]}
+
+
+def filled(form, value):
+    """Return the text of an HTML form with `value` as JSON in it."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return form.replace("/*DATA*/", text.replace("<", "\\u003c"))

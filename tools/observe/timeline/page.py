@@ -1,7 +1,7 @@
 """Timelines as one HTML page that needs nothing else. Pure, but for its form.
 """
 
-import json
+import functools
 from pathlib import Path
 
 from tools.observe.timeline import export, svg
@@ -16,12 +16,10 @@ def draw(timelines, caption):
     form = _FORM.read_text(encoding="utf-8")
     span = max(t.end - t.begin for t in timelines)
     for calls, arguments, parts in (
-            (export.CALLS, export.ARGUMENTS, 0), (3, 50, 0), (1, 30, 5000),
-            (0, 0, 2000), (0, 0, 500), (0, 0, 100)):
-        data = {"title": svg.heading(timelines), "caption": caption,
-                **export.data(timelines, calls, arguments, span / parts if parts else 0)}
-        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-        page = form.replace("/*DATA*/", text.replace("<", "\\u003c"))
+            (5, 90, 0), (3, 50, 0), (1, 30, 5000), (0, 0, 2000), (0, 0, 500), (0, 0, 100)):
+        tooltip = functools.partial(export.details, calls=calls, arguments=arguments)
+        page = export.filled(form, export.data(
+            svg.heading(timelines), caption, timelines, tooltip, span / parts if parts else 0))
         if len(page.encode()) < LIMIT:
             break
     return page

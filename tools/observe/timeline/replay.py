@@ -3,11 +3,10 @@ at the line where it stands. One file, which needs nothing else. Pure, but for i
 """
 
 import html
-import json
 from pathlib import Path
 
-from tools.kit import TOP, states
-from tools.observe.timeline import lines, svg
+from tools.kit import TOP
+from tools.observe.timeline import export, lines, svg
 
 _FORM = Path(__file__).with_name("replay.html")
 SHORTEST = 20e-6        # seconds: a bar of a worker that is shorter is no step
@@ -16,24 +15,24 @@ SHORTEST = 20e-6        # seconds: a bar of a worker that is shorter is no step
 def data_of(timelines, caption):
     """Return what a page needs, as plain data; `caption`: lines below the picture."""
     files = _files(timelines)
-    return {
-        "title": svg.heading(timelines).replace("what does each wait for?", "line by line"),
-        "caption": caption,
-        "kinds": [[words, light, dark] for words, light, dark in states.KINDS.values()],
-        "files": [[name, _text(name)] for name in files],
-        "servers": [{"title": t.title, "rows": [
-            [row.name, row.role, [_bar(bar, t, files) for bar in row.bars
-                                  if bar.end - bar.begin >= SHORTEST]]
-            for row in t.rows]} for t in timelines]}
+
+    def stack(bar):
+        """Return [place of the file, line, function] of each frame, innermost first."""
+        return [[files.index(frame.file), frame.line, frame.function]
+                for frame in lines.stack_of(bar) if frame.file in files]
+
+    title = svg.heading(timelines).replace("what does each wait for?", "line by line")
+    return {**export.data(title, caption, timelines, stack, SHORTEST),
+            "files": [[name, (TOP / name).read_text("utf-8", "replace").splitlines()]
+                      for name in files]}
 
 
 def page(data, home=()):
     """Return the page's text; `data` is that of data_of(), `home` (address, name) of the page of a
     book that it belongs to."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     back = '<p id="home"><a href="{}">← {}</a></p>\n'.format(*map(html.escape, home)) \
         if home else ""
-    return _FORM.read_text(encoding="utf-8").replace("/*HOME*/", back).replace("/*DATA*/", text)
+    return export.filled(_FORM.read_text(encoding="utf-8").replace("/*HOME*/", back), data)
 
 
 def _files(timelines):
@@ -43,17 +42,3 @@ def _files(timelines):
              for bar in row.bars for frame in lines.stack_of(bar)}
     return sorted((name for name in found if (TOP / name).is_file()),
                   key=lambda name: (not name.endswith("main.c"), name))
-
-
-def _text(name):
-    """Return the lines of a source file."""
-    return (TOP / name).read_text(encoding="utf-8", errors="replace").splitlines()
-
-
-def _bar(bar, timeline, files):
-    """Return [begin, end, kind, words, stack]: microseconds since the first connect, the place of
-    the kind, and [place of the file, line, function] of each frame, innermost first."""
-    return [round((bar.begin - timeline.begin) * 1e6), round((bar.end - timeline.begin) * 1e6),
-            list(states.KINDS).index(bar.kind), bar.words,
-            [[files.index(frame.file), frame.line, frame.function]
-             for frame in lines.stack_of(bar) if frame.file in files]]

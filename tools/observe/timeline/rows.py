@@ -52,7 +52,7 @@ class World:
 INSTANT = 0.0001
 # A write that lasts longer than this waits for its client to read.
 LONG_WRITE = 0.02
-_NUMBER = re.compile(r"-?\d+")
+_PORT = re.compile(r"sin6?_port=htons\((\d+)\)")
 _ONE_POLLED = re.compile(r"\[\{fd=(.*), events=[^}]*\}\], 1, ", re.DOTALL)
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
@@ -63,20 +63,23 @@ def build(calls, clients, world, delays=()):
     `calls`: of strace.parse(); `clients`: of clients.burst(); `delays`: [(tid, begin, end,
     seconds)], how long a thread was ready to run and did not (see add_delays()). Workers that
     served none of the clients have no row."""
-    by_tid = collections.defaultdict(list)
+    by_tid, about = collections.defaultdict(list), collections.defaultdict(list)
     for call in calls:
         by_tid[call.tid].append(call)
-    touched = _touched(calls, world)
+        if number := client_of(call, world):
+            about[number].append(call)
+    served = {call.tid for own in about.values() for call in own}
     bars = {tid: add_delays(worker_bars(own, world), [d[1:] for d in delays if d[0] == tid])
-            for tid, own in by_tid.items() if tid in touched}
+            for tid, own in by_tid.items() if tid in served}
     loops = {tid for tid in bars if _is_loop(by_tid[tid], world)} \
         if "timers" not in world.habits else set()
     names = name_workers(calls, list(bars), loops)
-    return [Row(names[tid], "worker", bars[tid]) for tid in bars] + [
-        Row(f"client {client.number}", "client",
-            moving_bars(client, calls, world) if "moves" in world.habits else
-            client_bars(client, touched, calls, bars, loops, world))
-        for client in clients]
+    made = [Row(names[tid], "worker", bars[tid]) for tid in bars]
+    for client in clients:
+        own = [call for call in about[client.number] if call.end > client.begin]
+        made.append(Row(f"client {client.number}", "client", moving_bars(client, own)
+                        if "moves" in world.habits else client_bars(client, own, bars, loops)))
+    return made
 
 
 def client_of(call, world):
@@ -85,15 +88,6 @@ def client_of(call, world):
     socket = socket_of(text)
     return world.clients.get(socket.remote[1]) if socket and socket.remote \
         and socket.kind.startswith("TCP") else None
-
-
-def _touched(calls, world):
-    """Return {tid: [indices of its calls about clients]}, in order."""
-    found = {}
-    for index, call in enumerate(calls):
-        if client_of(call, world):
-            found.setdefault(call.tid, []).append(index)
-    return found
 
 
 def role(call, world):
@@ -107,12 +101,11 @@ def role(call, world):
         return ("pipe" if text.startswith("pipe:") else "file"), None
     if not socket.kind.startswith("TCP"):
         return "a local socket", None
-    if call.name == "connect" and socket.remote is None:
-        port = re.search(r"sin6?_port=htons\((\d+)\)", call.arguments)
-        return states.role_of(socket.local, ("peer", int(port[1])) if port
-                              else None, world.ports, world.redis), None
-    return (states.role_of(socket.local, socket.remote, world.ports,
-                           world.redis), client_of(call, world))
+    remote = socket.remote
+    if call.name == "connect" and remote is None and (port := _PORT.search(call.arguments)):
+        remote = "peer", int(port[1])
+    return (states.role_of(socket.local, remote, world.ports, world.redis),
+            client_of(call, world))
 
 
 def _waits(call, role):
@@ -204,7 +197,7 @@ def messages(call):
         return 0
     data = text[1].encode("latin-1", "replace").decode("unicode_escape")
     try:
-        return len(frames(data.encode("latin-1", "replace"))[0])
+        return len(frames(data.encode("latin-1", "replace")))
     except ValueError:
         return 1
 
@@ -276,15 +269,12 @@ def name_workers(calls, tids, loops):
     return names
 
 
-def client_bars(client, touched, calls, bars, loops, world):
-    """Return the bars of a client: from its connect to its last byte."""
-    own = [calls[i] for i in sorted(sum(touched.values(), []))
-           if client_of(calls[i], world) == client.number]
-    own = [call for call in own if call.end > client.begin]
+def client_bars(client, own, bars, loops):
+    """Return the bars of a client, from its connect to its last byte. `own`: the calls about it;
+    `bars`: {tid: bars} of workers; `loops`: those of them that are event loops."""
     queued = min(own[0].end if own else client.end, client.end)
     row = [Bar(client.begin, queued, "queue", states.KINDS["queue"][0], tuple(own[:1]))]
-    serving = next((call for call in own[1:]
-                    if call.name not in ("close",) or call.tid != own[0].tid),
+    serving = next((call for call in own[1:] if call.name != "close" or call.tid != own[0].tid),
                    None)
     if not serving:
         return row
@@ -299,12 +289,10 @@ def client_bars(client, touched, calls, bars, loops, world):
     return merge(row + part)
 
 
-def moving_bars(client, calls, world):
-    """Return the bars of a client whose work moves between threads: they follow from the calls
-    on its socket, by whichever thread. Clients of a burst send immediately, so until its request is
-    read, one that has been accepted waits for a thread."""
-    own = [call for call in calls
-           if client_of(call, world) == client.number and call.end > client.begin]
+def moving_bars(client, own):
+    """Return the bars of a client whose work moves between threads: they follow from `own`, the
+    calls on its socket, by whichever thread. Clients of a burst send immediately, so until its
+    request is read, one that has been accepted waits for a thread."""
     accepted = next((call for call in own if call.name in states.ACCEPT), None)
     came = next((call for call in own if call.name in states.RECEIVE and _received(call)), None)
     left = next((call for call in own if call.name in states.SEND), None)
@@ -319,9 +307,8 @@ def moving_bars(client, calls, world):
 
 
 def _received(call):
-    """Whether a call received something."""
-    number = _NUMBER.match(call.result)
-    return bool(number) and int(number[0]) > 0
+    """Whether a call received something: its result is a number above 0."""
+    return re.match("[1-9]", call.result) is not None
 
 
 def _in_loop(bar, own):

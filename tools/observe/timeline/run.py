@@ -41,11 +41,8 @@ class Timeline:
 def record(folder, count, delay, path, options=()):
     """Return the Timeline of `count` clients that ask one of the seven. `delay`: seconds until each
     reply of Redis. A second burst is recorded with stacks, for the lines of source. Raises
-    lab.LabError."""
-    with contextlib.ExitStack() as stack:
-        redis = stack.enter_context(lab.Redis())
-        slow = stack.enter_context(SlowRedis(redis.port, delay))
-
+    lab.LabError and RedisError."""
+    with lab.Redis() as redis, SlowRedis(redis.port, delay) as slow:
         def start(before=()):
             return lab.start(folder, slow.port, *options, before=before)
 
@@ -54,22 +51,14 @@ def record(folder, count, delay, path, options=()):
                 address, count, clients.page(path), watch, pause=pause)
         with start() as server:
             plain = length(burst(0)(server.address))
-        place = Place(lab.executable_of(folder), {slow.port})
-        trace = traced(start, burst(0), place)
+        trace = traced(start, burst(0), {slow.port})
         # Here a call is slow, and a server that waits for a request might find it there. So
         # some requests come later.
-        with_stacks = traced(start, burst(PAUSE), place, "-k")
+        with_stacks = traced(start, burst(PAUSE), {slow.port}, more=("-k",))
+        found = lines.known(strace.parse(with_stacks.text), with_stacks.world,
+                            lab.executable_of(folder))
         title = " ".join([folder.replace("_", " "), *options])
-        return assemble(title, trace, plain, with_stacks)
-
-
-@dataclass(frozen=True)
-class Place:
-    """What is known of a server before it runs."""
-
-    program: str        # path of its executable, for lines of source; "": has none
-    redis: set          # of ports, of Redis or of the application behind it
-    habits: frozenset = frozenset()     # of rows.World
+        return assemble(title, trace, plain, found, length(with_stacks.came) if found else 0.0)
 
 
 @dataclass(frozen=True)
@@ -80,22 +69,20 @@ class Trace:
     came: list          # of clients.burst()
     world: rows.World
     delays: list        # of Sampler
-    program: str        # path of the server's executable
 
 
-def traced(start, burst, place, *more):
+def traced(start, burst, redis, habits=frozenset(), more=()):
     """Return the Trace of what burst(address, watch) sends to the server that start(before)
-    starts, before it strace's words, with further options of strace; `place` is its Place.
-    Raises lab.LabError."""
+    starts, before it strace's words. `redis`: the ports of Redis or of the application behind it;
+    `habits`: of rows.World; `more`: options of strace. Raises lab.LabError."""
     with scratch.file("timeline", "r") as file:
         with start(words([*more, *OPTIONS], file.name)) as server, Sampler(server) as sampler:
             came = burst(server.address, sampler.watch)
             server.stop()
         text = strace.name_sockets(file.read(), server.address[1],
                                    [*server.warm, *(c.port for c in came)], sampler.clients)
-    world = rows.World({server.address[1]}, place.redis, {one.port: one.number for one in came},
-                       place.habits)
-    return Trace(text, came, world, sampler.delays, place.program)
+    world = rows.World({server.address[1]}, redis, {one.port: one.number for one in came}, habits)
+    return Trace(text, came, world, sampler.delays)
 
 
 def length(came):
@@ -103,14 +90,13 @@ def length(came):
     return max(c.end for c in came) - min(c.begin for c in came)
 
 
-def assemble(title, trace, plain, with_stacks=None, peer="Redis", lesson=""):
-    """Return the Timeline of a Trace, with lines of source if there is one with stacks; `plain`,
-    `peer` and `lesson` are the Timeline's. Pure, but for addr2line."""
+def assemble(title, trace, plain, found=None, slow=0.0, peer="Redis", lesson=""):
+    """Return the Timeline of a Trace. `found`: the lines of source that lines.known() knows; the
+    others are the Timeline's. Pure."""
     begin, seconds = min(c.begin for c in trace.came), length(trace.came)
     edge = seconds * MARGIN
-    calls, found = strace.parse(trace.text), {}
-    if with_stacks:
-        found = lines.known(strace.parse(with_stacks.text), with_stacks.world, trace.program)
+    calls = strace.parse(trace.text)
+    if found:
         calls = lines.annotated(calls, trace.world, found)
     made = rows.build(calls, trace.came, trace.world, trace.delays)
     made = [replace(row, bars=[replace(bar, words=bar.words.replace("Redis", peer)) for bar in
@@ -118,8 +104,7 @@ def assemble(title, trace, plain, with_stacks=None, peer="Redis", lesson=""):
             for row in made]
     return Timeline(title, begin, begin + seconds + edge,
                     [row for row in made if row.bars], seconds, plain,
-                    sum(client.status != 200 for client in trace.came),
-                    length(with_stacks.came) if found else 0.0, peer, lesson)
+                    sum(client.status != 200 for client in trace.came), slow, peer, lesson)
 
 
 class Sampler:

@@ -51,14 +51,13 @@ def parse(text):
     """Return the calls of a trace, in the order in which they began. A call that never returned
     ends with the trace. Signals, exits and what cannot be read are left out."""
     calls, open_calls, last = [], {}, 0.0
-    stack = []          # of the call whose line was the last one
     for line in text.splitlines():
         match = _LINE.match(line)
         if not match:
-            if frame := _FRAME.match(line):
-                stack.append((frame[1], int(frame[2], 16)))
+            if calls and calls[-1] and (frame := _FRAME.match(line)):
+                calls[-1] = replace(calls[-1], stack=(
+                    *calls[-1].stack, (frame[1], int(frame[2], 16))))
             continue
-        calls, stack = _with_stack(calls, stack), []
         tid, when, rest = int(match[1]), float(match[2]), match[3]
         last = max(last, when)
         if rest.endswith(_UNFINISHED):
@@ -71,16 +70,8 @@ def parse(text):
         else:
             begin = when
         calls.append(_call(tid, begin, when, rest, bool(resumed)))
-    calls = _with_stack(calls, stack)
     calls += [_never_returned(tid, begin, last, head) for tid, (begin, head) in open_calls.items()]
     return sorted((call for call in calls if call), key=lambda call: (call.begin, call.end))
-
-
-def _with_stack(calls, stack):
-    """Give the last call its stack, if it has one."""
-    if stack and calls and calls[-1]:
-        calls[-1] = replace(calls[-1], stack=tuple(stack))
-    return calls
 
 
 def _call(tid, begin, when, rest, resumed):
@@ -124,9 +115,7 @@ def socket_of(text):
     if not match:
         return None
     fd, kind, rest = int(match[1]), match[2] or "", match[3]
-    if not kind:
-        return Socket(fd, "", (rest.partition(">")[0], 0), None)
-    if not rest.startswith("["):
+    if not kind or not rest.startswith("["):
         return Socket(fd, kind, (rest.partition(">")[0], 0), None)
     rest = rest[1:rest.find("]>")]
     local, arrow, remote = rest.partition("->")

@@ -20,13 +20,12 @@ class Started:
     child, the server lets us see its system calls even where Yama's ptrace_scope is 1."""
 
     def __init__(self, folder, options=()):
-        self._stack = contextlib.ExitStack()
-        with self._stack:
-            root = self._stack.enter_context(scratch.folder("site"))
-            self.redis = self._stack.enter_context(lab.Redis())
-            self.server = self._stack.enter_context(lab.start(
+        with contextlib.ExitStack() as stack:
+            root = stack.enter_context(scratch.folder("site"))
+            self.redis = stack.enter_context(lab.Redis())
+            self.server = stack.enter_context(lab.start(
                 folder, self.redis.port, "--root", lab.site(root), "--compute", *options))
-            self._stack = self._stack.pop_all()
+            self._stack = stack.pop_all()
 
     def __enter__(self):
         return self
@@ -50,9 +49,9 @@ def aside(pid):
     (CONFIG_SCHED_AUTOGROUP), so the session is made nice too, until the end."""
     os.nice(NICE)
     theirs = set()
-    for one in proc.processes(pid):
+    for one in procfs.tree(pid):
         with contextlib.suppress(OSError):
-            theirs |= os.sched_getaffinity(one)
+            theirs |= os.sched_getaffinity(one.pid)
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, own - theirs or own)
     before = procfs.read(AUTOGROUP).rpartition(" ")[2].strip()

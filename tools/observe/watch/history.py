@@ -1,4 +1,4 @@
-"""What a thread has done lately: shares and the coloured strip. Pure."""
+"""What a thread has done lately: how long in which state, and the coloured strip. Pure."""
 
 import collections
 
@@ -60,11 +60,6 @@ class History:
             self._cell[kind] = self._cell.get(kind, 0) + max(part, 0)
             number += 1
             begin = number * CELL
-
-    def shares(self):
-        """Return {kind: part of the time}, of everything seen."""
-        whole = sum(self.totals.values()) or 1
-        return {kind: seconds / whole for kind, seconds in self.totals.items() if seconds}
 
     def strip(self, cells):
         """Return the state that took longest in each of `cells` cells. They cover the last ten

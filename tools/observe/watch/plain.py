@@ -1,5 +1,7 @@
 """A Frame as one line, for where there is no terminal. Pure."""
 
+import collections
+
 from tools.kit import counters
 
 
@@ -15,18 +17,21 @@ def iteration(longest):
     return f"{longest} ms" if longest else f"below {counters.TICK_MS:.0f} ms"
 
 
+def spoken(rows, most=None):
+    """Return what rows do, in words, the most frequent ones first; `most`: of how many kinds."""
+    counts = collections.Counter(row.words for row in rows)
+    return ", ".join(f"{count} {words}" if count > 1 else words
+                     for words, count in counts.most_common(most))
+
+
 def line(frame, cpu):
-    """Return one line for what is no terminal."""
-    counts = {}
-    for item in frame.rows:
-        counts[item.words] = counts.get(item.words, 0) + 1
-    said = ", ".join(f"{count} {words}" if count > 1 else words
-                     for words, count in sorted(counts.items(), key=lambda item: -item[1])[:5])
+    """Return one line for what is no terminal. `cpu`: {tid: part of a CPU}."""
     queue = sum(length for _, length, _ in frame.queues)
     rate = "" if frame.rate is None else f"{frame.rate:.0f} requests/s, "
     longest = "" if frame.longest is None else f"longest iteration {iteration(frame.longest)}, "
     return (f"{frame.title}: {rate}{longest}accept queue {queue}, connections "
-            f"{sum(frame.connections.values())}, CPU {sum(cpu.values()) * 100:.0f} %; {said}")
+            f"{sum(frame.connections.values())}, CPU {sum(cpu.values()) * 100:.0f} %; "
+            f"{spoken(frame.rows, 5)}")
 
 
 class Cpu:

@@ -59,14 +59,6 @@ def letter(pid, tid):
     return procfs.state(pid, tid) or "Z"
 
 
-def processes(root):
-    """Return the ids of a process and of all that it descends to."""
-    found = [root]
-    for pid in found:
-        found += procfs.children(pid)
-    return found
-
-
 def find(name):
     """Return the id of the first process of that name. Of several, the one whose parent has another
     name. Raises LabError."""

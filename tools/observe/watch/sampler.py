@@ -48,7 +48,7 @@ class Frame:
     clients: list       # a sockets.Tcp each, which client() makes a Client
     client: object
     queues: list
-    connections: int
+    connections: dict   # {state: how many clients}
     rate: float
     total: int
     longest: int        # milliseconds, of a loop's iterations; None: no loop
