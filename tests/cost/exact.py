@@ -59,16 +59,17 @@ def measure(cells, source=TOP, together=True):
         bench = count.Bench(programs.Choice(source=pathlib.Path(source)), folder)
         bench.programs = [replace(one, words=(*one.words, *POOLS.get(one.name, ())))
                           for one in bench.programs]
-        counted = count_together(bench, cells) if together else count.count_all(
-            bench, cells, lambda program: None, why=True, windows=WINDOWS)
+        bench.kernel()      # once, not in each of the threads
+        counted = count_together(bench, cells) if together else count.each(
+            bench.programs, lambda one: bench.count(one, cells[one.name], True, WINDOWS))
     facts = {key: value for key, value in bench.facts().items() if key != "source"}
     return facts, {server: {name: figures(cell) for name, cell in by_cell.items()}
                    for server, by_cell in counted.items()}
 
 
 def count_together(bench, cells):
-    """Return what count.count_all() does, from one machine that starts one server after the
-    other."""
+    """Return the same as from a machine for each, from one that starts one server after the
+    other: {name of a Program: {name of a cell: Counted}}."""
     plans = [all_cells.plan(program, cells[program.name], WINDOWS).splitlines()
              for program in bench.programs]
     redis = plans[0][0]

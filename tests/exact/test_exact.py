@@ -81,10 +81,10 @@ def test_a_plan_starts_a_server_once():
                      "cell /requests/answer-close 20 0 1 400 2 400",
                      "cell /requests/answer 1 1 1 800 2 400", "stop"]
     floor = program("floor-poll", ("8000", "{mode}"), True)
-    lines = cells.plan(floor, two, warm_up=7).decode().splitlines()
+    lines = cells.plan(floor, two).decode().splitlines()
     assert lines[1] == "peer /bin/floor-poll 8000 close"
     assert lines[4:6] == ["stop", "peer /bin/floor-poll 8000 keep"]
-    assert lines[-2] == "cell /requests/answer 1 1 1 7 5 400"
+    assert lines[-2] == "cell /requests/answer 1 1 1 800 5 400"
 
 
 def test_a_floor_is_asked_for_nothing_but_the_answer():
@@ -259,8 +259,8 @@ def test_results_come_back(tmp_path):
         "answer": results.of_cell(cell)}})
     results.write(tmp_path, "curves.json", {}, {"idle/epoll": {1000: results.of_cell(cell)}})
     table = results.read(tmp_path)
-    assert table.machine == {"qemu": "7.2"} and table.cell("epoll", "answer").total == 102
-    assert table.cell("epoll", "answer").parts()["TCP in"] == (50, 20)
+    assert table.machine == {"qemu": "7.2"} and table.cells["epoll"]["answer"].total == 102
+    assert table.cells["epoll"]["answer"].parts()["TCP in"] == (50, 20)
     assert table.curves["idle"]["epoll"][1000].user == 51
     assert table.curves["idle"]["epoll"][1000].told["memory"] == 4096
 
@@ -380,21 +380,21 @@ def test_pages_can_name_what_was_counted():
     assert found["exact_slope"].idle.poll == pytest.approx(5)
 
 
-def test_a_server_that_fails_loses_nobody_elses_figures():
-    """It is left out, with the reason; where no table is wanted for it, the error is raised."""
+def test_a_server_that_fails_loses_nobody_elses_figures(capsys):
+    """It is left out, with the reason; an error is raised if none is left."""
     class Bench:
         """Counts one of two programs."""
         programs = [program("poll"), program("epoll")]
 
         @staticmethod
-        def count(one, _cells, _why, **_windows):
+        def count(one, _cells, _why):
             """Return a figure, or fail."""
             if one.name == "epoll":
                 raise machine.MachineError("it stopped early")
             return {"answer": counted(1)}
-    failed, seen = {}, []
-    found = count.count_all(Bench, [], lambda one: seen.append(one.name), failed=failed)
-    assert list(found) == ["poll"] and failed == {"epoll": "it stopped early"}
-    assert sorted(seen) == ["epoll", "poll"]
+    assert list(count.count_all(Bench, [])) == ["poll"]
+    assert [one.name for one in Bench.programs] == ["poll"]
+    assert "epoll is left out: it stopped early" in capsys.readouterr().err
+    Bench.programs = [program("epoll")]
     with pytest.raises(machine.MachineError):
-        count.count_all(Bench, [], lambda one: None)
+        count.count_all(Bench, [])

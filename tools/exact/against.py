@@ -11,8 +11,6 @@ from pathlib import Path
 from tools.exact import count, machine, results, tree as trees
 from tools.kit import TOP, sources
 
-FILE = "against.json"
-
 
 def unpack(commit, folder):
     """Unpack the tree of a commit into a new folder; return its full hash. Raises TreeError."""
@@ -51,28 +49,20 @@ def verdict(both):
             f"(limit: {100 * sources.LIMIT:.0f} %).")
 
 
-def write(out, machine, states, both):
-    """Write against.json, a line for each server; `states` are {"was" and "now": {"commit",
-    "hash"}}. Return its path."""
-    return results.write(out, FILE, machine, states | {"cells": both})
-
-
-def measure(settings, choice, cells, folder, counted):
+def measure(settings, choice, cells, folder):
     """Count the servers of a programs.Choice in the tree of the commit settings.against and in the
-    work tree, both built below `folder`; print and write how they differ. counted(bench,
-    cells) counts all Programs of a count.Bench. Returns the exit status: 1 when a server is left
-    out. Raises what the modules that it calls raise."""
+    work tree, both built below `folder`; print and write how they differ. Returns the exit status:
+    1 when a server is left out. Raises what the modules that it calls raise."""
     folder = Path(folder)
     commit = unpack(settings.against, folder / "source")
     states = {"was": {"commit": commit, "hash": sources.hashed(folder / "source")},
               "now": {"hash": sources.hashed()}}
     found = {}
     for state, source in (("was", folder / "source"), ("now", TOP)):
-        print(f"{'Before: ' + settings.against if state == 'was' else 'Now: the work tree'}")
+        print(f"Before: {settings.against}" if state == "was" else "Now: the work tree")
         (folder / state).mkdir()
-        bench = count.Bench(replace(choice, source=source), folder / state,
-                            settings.kernel or None)
-        found[state] = counted(bench, cells)
+        bench = count.Bench(replace(choice, source=source), folder / state, settings.kernel)
+        found[state] = count.count_all(bench, cells)
     if sources.hashed() != states["now"]["hash"]:
         raise trees.TreeError("the C sources have been changed while they were counted")
     both = {name: {cell: [[round(n, 1) for n in found[state][name][cell].cost("server")]
@@ -83,5 +73,6 @@ def measure(settings, choice, cells, folder, counted):
     shown = [one for one in bench.programs if one.name in both]
     print(*table(shown, cells, both), "", verdict(both), sep="\n")
     settings.out.mkdir(parents=True, exist_ok=True)
-    print(f"Figures: {os.path.relpath(write(settings.out, bench.facts(), states, both))}")
+    path = results.write(settings.out, "against.json", bench.facts(), states | {"cells": both})
+    print(f"Figures: {os.path.relpath(path)}")
     return int(len(shown) < len(choice.names))

@@ -29,20 +29,25 @@ class Cell:
         """The name of the file with its request."""
         return self.request + ("" if self.keep else "-close")
 
-    def line(self, windows=WINDOWS, warm_up=None):
+    def line(self, windows):
         """Return its line in the plan (guest/init.c)."""
         numbers = (self.connections, int(self.keep), self.pipelined,
-                   warm_up or self.warm_up or self.requests, windows, self.requests)
+                   self.warm_up or self.requests, windows, self.requests)
         return f"cell /requests/{self.file} {' '.join(map(str, numbers))}"
 
 
 CELLS = {one["name"]: Cell(**one) for one in _FILE["cell"]}
 
 
+def split(text):
+    """Return the words of a comma-separated list."""
+    return text.replace(",", " ").split()
+
+
 def among(names, known, setting):
     """Return the values of `known`, {name: value}, that the comma-separated list `names` asks for,
     in its order. Raises ValueError for an unknown name; `setting` is what the list is called."""
-    wanted = names.replace(",", " ").split()
+    wanted = split(names)
     if unknown := [name for name in wanted if name not in known]:
         raise ValueError(f"{setting} has '{unknown[0]}'; it can have all, or {', '.join(known)}")
     return [known[name] for name in wanted]
@@ -67,7 +72,7 @@ def requests():
     return files
 
 
-def plan(program, cells, windows=WINDOWS, warm_up=None):
+def plan(program, cells, windows=WINDOWS):
     """Return the plan (bytes) that counts `cells` at a Program."""
     lines, running = ["redis /bin/redis-server /redis.conf"], None
     for cell in cells:
@@ -75,5 +80,5 @@ def plan(program, cells, windows=WINDOWS, warm_up=None):
             lines += ["stop"] if running else []
             lines += [" ".join(["peer" if program.peer else "server", *words]), "maps"]
             running = words
-        lines.append(cell.line(windows, warm_up))
+        lines.append(cell.line(windows))
     return ("\n".join([*lines, "stop"]) + "\n").encode()

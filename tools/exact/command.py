@@ -4,18 +4,15 @@ import argparse
 import os
 import shutil
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 
 from tools.exact import against, cells as all_cells, count, curves, machine, programs, \
     report, results, tree as trees, why
-from tools.kit import TOP, process, progress, scratch, servers, venv
+from tools.kit import TOP, process, scratch, servers, venv
 from tools.variant.what import VariantError
 
 OUT = TOP / "results/exact"
-SECONDS = {"forking": 90.0}     # of one core, for five cells; others: OTHERS
-OTHERS = 40.0
 
 
 def arguments(words):
@@ -37,16 +34,11 @@ def arguments(words):
     return parser.parse_args(words)
 
 
-def split(text):
-    """Return the words of a comma-separated list."""
-    return tuple(text.replace(",", " ").split())
-
-
 def chosen_servers(text):
     """Return the names of the servers of a comma-separated list of numbers or names, all for "".
     Raises ValueError."""
-    wanted = split(text)
-    if wanted == ("none",):
+    wanted = all_cells.split(text)
+    if wanted == ["none"]:
         return ()
     if unknown := [word for word in wanted if word.lower() not in servers.NAMES]:
         names = ", ".join(one.folder for one in servers.ARCHITECTURES)
@@ -84,40 +76,6 @@ def table(chosen, cells, counted):
     return lines
 
 
-def progress_of(plan, first):
-    """Say what is planned, {name of a Program: seconds of a core}, and what is `first`; return
-    done(program), which says what is left."""
-    cores = len(os.sched_getaffinity(0))
-    line, lock, left = progress.Line(sum(plan.values()) / cores), threading.Lock(), dict(plan)
-
-    def done(program):
-        with lock:
-            del left[program.name]
-            line.show(sum(left.values()) / cores, f"{program.title} is counted", new=True)
-            if not left:
-                line.clear()
-
-    line.show(line.plan, first, new=True)
-    return done
-
-
-def counted_with_progress(bench, cells, why_too=False):
-    """Return what count.count_all() does, with a line that says what is done. Programs that fail
-    are taken from the bench, and it is said why; raises MachineError if none is left."""
-    done = progress_of({one.name: SECONDS.get(one.name, OTHERS) * len(cells) / 5
-                        for one in bench.programs},
-                       f"{len(bench.programs)} servers, {len(cells)} cells")
-    failed = {}
-    counted = count.count_all(bench, cells, done, why_too, failed)
-    for program in bench.programs:
-        if program.name in failed:
-            print(f"exact: {program.title} is left out: {failed[program.name]}", file=sys.stderr)
-    bench.programs = [program for program in bench.programs if program.name in counted]
-    if not counted:
-        raise machine.MachineError("nothing was counted")
-    return counted
-
-
 def sure(chosen, counted):
     """Return lines: how far the figures can be trusted."""
     every = [(cell, one, name) for one in chosen for name, cell in counted[one.name].items()]
@@ -131,11 +89,11 @@ def sure(chosen, counted):
 def chosen(settings):
     """Return (programs.Choice, cells) of the settings. Raises a sentence about what is wrong."""
     chosen_curves = curves.chosen(settings.curve)
+    choice = programs.Choice(
+        chosen_servers(settings.servers), tuple(all_cells.split(settings.variant)),
+        tuple(all_cells.split(settings.peers)), settings.floor,
+        connections=max((one.descriptors for one in chosen_curves), default=0))
     try:
-        choice = programs.Choice(chosen_servers(settings.servers), split(settings.variant),
-                                 split(settings.peers), settings.floor,
-                                 connections=max((one.descriptors for one in chosen_curves),
-                                                 default=0))
         choice.check()
     except VariantError as error:
         raise ValueError(f"VARIANT: {error}") from error
@@ -157,8 +115,8 @@ def measure_curves(settings, bench):
         mine = [one for one in bench.programs if one.name in curve.servers]
         if not mine:
             continue
-        done = progress_of(dict.fromkeys((one.name for one in mine), curve.seconds),
-                           f"{curve.name}: {len(mine)} servers, {len(curve.at)} sizes")
+        done = count.progress_of(dict.fromkeys((one.name for one in mine), curve.seconds),
+                                 f"{curve.name}: {len(mine)} servers, {len(curve.at)} sizes")
         lost = {}
         costs = curves.count_all(bench, curve, done, lost)
         for (title, sizes), reason in lost.items():
@@ -183,7 +141,7 @@ def measure_curves(settings, bench):
 def measure_cells(settings, bench, cells):
     """Count, print, draw and write what `cells` cost the servers of a bench; return what was
     drawn (see why.draw())."""
-    counted, drawn = counted_with_progress(bench, cells, settings.why), {}
+    counted, drawn = count.count_all(bench, cells, settings.why), {}
     print(*table(bench.programs, cells, counted), "", *sure(bench.programs, counted), sep="\n")
     if settings.why:
         print("", *why.tables(bench.programs, cells, counted), sep="\n")
@@ -202,8 +160,8 @@ def measure(settings, choice, cells, folder):
     """Count what `settings` ask for with servers that are built in `folder`; return the exit
     status: 1 when a server is left out. Raises what the modules that it calls raise."""
     if settings.against:
-        return against.measure(settings, choice, cells, folder, counted_with_progress)
-    bench = count.Bench(choice, folder, settings.kernel or None)
+        return against.measure(settings, choice, cells, folder)
+    bench = count.Bench(choice, folder, settings.kernel)
     wanted, failed = len(bench.programs), {}
     settings.out.mkdir(parents=True, exist_ok=True)
     if settings.curve:

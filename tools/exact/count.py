@@ -8,15 +8,18 @@ process's, and what an interrupt does counts as that of the process that it inte
 import functools
 import os
 import subprocess
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.exact import cells as all_cells, image, machine, parts, programs, tree as trees
-from tools.kit import TOP
+from tools.kit import TOP, progress
 
-ROLES = ("server", "redis", "load")
 WORKERS = ("worker", "ending")      # of the server, its children and threads; their end, with `why`
+SECONDS = {"forking": 90.0}     # of one core, for five cells; others: OTHERS
+OTHERS = 40.0
 
 
 @dataclass
@@ -49,23 +52,23 @@ class Counted:
     def gap(self):
         """Return by how much all roles together differ from what the kernel charged them, as a
         share: what was counted for no role, or twice."""
-        counted = sum(sum(window[role]) for window in self.windows for role in ROLES)
-        charged = sum(window[role] for window in self.charged for role in ROLES)
+        counted = sum(sum(window[role]) for window in self.windows for role in machine.GROUPS)
+        charged = sum(window[role] for window in self.charged for role in machine.GROUPS)
         return counted / charged - 1
 
 
 class Bench:
     """All that is built before the first boot: the tree, the programs, the plugin."""
 
-    def __init__(self, choice, folder, kernel=None, say=print):
+    def __init__(self, choice, folder, kernel=""):
         """Build the servers of a programs.Choice and what they need into a `folder` that lasts as
-        long as the Bench; say() gets a sentence about what takes long. Raises TreeError,
+        long as the Bench, for a `kernel` of machine.toml, "" for the default. Raises TreeError,
         MachineError, VariantError and OSError."""
         folder = Path(folder)
         self.qemu = machine.qemu()
-        self.tree = trees.unpack(kernel or trees.MACHINE["kernel"]["default"], say)
+        self.tree = trees.unpack(kernel or trees.MACHINE["kernel"]["default"])
         self.plugin = image.build_plugin(self.qemu[1], folder)
-        self.programs = programs.build(self.tree, choice, folder, say)
+        self.programs = programs.build(self.tree, choice, folder)
         self.files = image.contents(self.tree, self.programs, all_cells.requests())
         self.files |= image.build_guest(self.tree, folder)
 
@@ -102,11 +105,11 @@ class Bench:
             part.replace(kept)
         return parts.Kernel(kept.read_text(encoding="ascii").splitlines())
 
-    def count(self, program, cells, why=False, **windows):
+    def count(self, program, cells, why=False, windows=all_cells.WINDOWS):
         """Return {name of a cell: Counted} of a Program, for those of `cells` that it can be asked.
         Raises MachineError."""
         cells = [cell for cell in cells if program.can(cell)]
-        return self.count_plan(program, all_cells.plan(program, cells, **windows), cells, why)
+        return self.count_plan(program, all_cells.plan(program, cells, windows), cells, why)
 
     def count_plan(self, program, plan, cells, why=False, mebibytes=None):
         """Return {name of a cell: Counted} of a plan (bytes) that counts `cells` at a Program, and
@@ -133,9 +136,10 @@ class Bench:
 def per_request(booted, cells):
     """Return {name of a cell: Counted} of what a machine printed."""
     return {cell.name: Counted(
-        [{role: tuple(n / cell.requests for n in window.counted[role]) for role in ROLES + WORKERS}
-         for window in windows],
-        [{role: window.charged[role] / cell.requests for role in ROLES} for window in windows])
+        [{role: tuple(n / cell.requests for n in window.counted[role])
+          for role in machine.GROUPS + WORKERS} for window in windows],
+        [{role: window.charged[role] / cell.requests for role in machine.GROUPS}
+         for window in windows])
         for cell, windows in zip(cells, booted.cells, strict=True)}
 
 
@@ -149,22 +153,47 @@ def each(programs, one):
             if found[program.name] is not None}
 
 
-def count_all(bench, cells, done, why=False, failed=None, **windows):
-    """Return {name of a Program: {name of a cell: Counted}}, with a machine for each program;
-    `cells` are for all, or {name of a Program: cells}. done(program) is called after each. Raises
-    MachineError; if `failed` is a dict, a program whose machine does not do its work is left out,
-    and {its name: why} is there."""
+def progress_of(plan, first):
+    """Say what is planned, {name of a Program: seconds of a core}, and what is `first`; return
+    done(program), which says what is left."""
+    cores = len(os.sched_getaffinity(0))
+    line, lock, left = progress.Line(sum(plan.values()) / cores), threading.Lock(), dict(plan)
+
+    def done(program):
+        with lock:
+            del left[program.name]
+            line.show(sum(left.values()) / cores, f"{program.title} is counted", new=True)
+            if not left:
+                line.clear()
+
+    line.show(line.plan, first, new=True)
+    return done
+
+
+def count_all(bench, cells, why=False):
+    """Return {name of a Program: {name of a cell: Counted}}, with a machine for each program, and a
+    line that says what is done. A program whose machine does not do its work is taken from the
+    bench, and it is said why; raises MachineError if none is left."""
+    done = progress_of({one.name: SECONDS.get(one.name, OTHERS) * len(cells) / 5
+                        for one in bench.programs},
+                       f"{len(bench.programs)} servers, {len(cells)} cells")
+    failed = {}
     if why:
         bench.kernel()      # once, not in each of the threads
 
     def one(program):
-        mine = cells[program.name] if isinstance(cells, dict) else cells
+        counted = None
         try:
-            counted = bench.count(program, mine, why, **windows)
+            counted = bench.count(program, cells, why)
         except machine.MachineError as error:
-            if failed is None:
-                raise
-            failed[program.name], counted = str(error), None
+            failed[program.name] = error
         done(program)
         return counted
-    return each(bench.programs, one)
+    counted = each(bench.programs, one)
+    for program in bench.programs:
+        if program.name in failed:
+            print(f"exact: {program.title} is left out: {failed[program.name]}", file=sys.stderr)
+    bench.programs = [program for program in bench.programs if program.name in counted]
+    if not counted:
+        raise machine.MachineError("nothing was counted")
+    return counted

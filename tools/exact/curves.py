@@ -138,4 +138,3 @@ def table(programs, curve, costs):
         lines.append(f"  {program.title}: " + ", ".join(
             f"{name} {more[name] / 1e3:+.1f}" for name in most))
     return lines
-

@@ -14,6 +14,7 @@ from tools.exact.tree import TreeError
 from tools.kit import TOP, scratch
 
 HERE = Path(__file__).parent
+COMPILE = ("gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra")
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 SITE = ("public", "templates")
 FILES = {"10k": 10 << 10, "1m": 1 << 20}    # bytes of the files that cells ask for
@@ -40,10 +41,9 @@ def build_servers(tree, source, out, further=()):
 def build_guest(tree, out):
     """Build the guest's first process, and a library, into the folder `out`; return {path in the
     archive: path}. Raises TreeError and OSError."""
-    tree.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror",
-              "-static", "-o", "/out/init", "init.c", "load.c"], HERE / "guest", out)
-    tree.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror",
-              "-shared", "-fPIC", "-o", "/out/touch.so", "touch.c"], HERE / "guest", out)
+    for words in (["init", "-static", "init.c", "load.c"],
+                  ["touch.so", "-shared", "-fPIC", "touch.c"]):
+        tree.run([*COMPILE, "-Werror", "-o", f"/out/{words[0]}", *words[1:]], HERE / "guest", out)
     return {name: out / name for name in ("init", "touch.so")}
 
 
@@ -53,9 +53,9 @@ def build_plugin(qemu_version, out):
     interface = 1 if qemu_version < (9, 0) else 2 if qemu_version < (9, 1) else 3
     path = out / "plugin.so"
     done = subprocess.run(
-        ["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC",
-         "-fvisibility=hidden", f"-DQEMU_PLUGIN_VERSION={interface}", "-o", path,
-         HERE / "plugin.c"], capture_output=True, text=True, check=False)
+        [*COMPILE, "-shared", "-fPIC", "-fvisibility=hidden",
+         f"-DQEMU_PLUGIN_VERSION={interface}", "-o", path, HERE / "plugin.c"],
+        capture_output=True, text=True, check=False)
     if done.returncode:
         raise TreeError(f"cannot build the plugin of QEMU: {done.stderr[-1000:]}")
     return path

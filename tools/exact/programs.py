@@ -1,7 +1,7 @@
 """The servers that the exact machine can run: the seven, variants of them, their floors, and
 peers. All are built by the guest's compiler, or are Debian's.
 
-    built = programs.build(tree, programs.Choice(("epoll",), floors=True), folder, say)
+    built = programs.build(tree, programs.Choice(("epoll",), floors=True), folder)
     built[0].command(keep=True)         the words that start it in the guest
 """
 
@@ -68,11 +68,6 @@ class Choice:
             what.read(name)
 
 
-def number(name):
-    """Return the number of a server of the collection, as "07"."""
-    return servers.named(name).folder[:2]
-
-
 def _own(name, path, title=None, words=()):
     return Program(name, title or servers.named(name).folder, path,
                    ("--port", PORT, "--root", "/site", *words))
@@ -104,18 +99,18 @@ def _floors(tree, names, out):
             # Without -lhiredis, which would only make its start like the server's.
             tree.run([*words[:-2], *flags], PEERS / "floors", out)
             found.append(Program(
-                called, f"{kind} of {number(name)}", out / called,
+                called, f"{kind} of {servers.named(name).folder[:2]}", out / called,
                 (PORT, "{mode}") if name in ("poll", "epoll") else (PORT,), True, ("answer",)))
     return found
 
 
-def _lab(tree, source, name, out, say):
+def _lab(tree, source, name, out):
     """Return the Program of a lab's solution."""
     lab = Path("labs", results.LABS[name])
     told = tomllib.loads((source / lab / "lab.toml").read_text(encoding="utf-8"))
     further = told.get("libraries", [])
     if further:
-        tree.add(name, [f"{library}-dev" for library in further], say)
+        tree.add(name, [f"{library}-dev" for library in further])
     files = [str(path.relative_to(source)) for path in sorted((source / lab).glob("solution/*.c"))]
     (out / name).mkdir()
     image.build_servers(tree, source, out / name, (f"{lab}/solution", [
@@ -125,11 +120,11 @@ def _lab(tree, source, name, out, say):
     return _own(name, out / name / name, results.title(name))
 
 
-def _peer(tree, name, connections, out, say):
+def _peer(tree, name, connections, out):
     """Return the Program of the peer `name` of tools/bench/peers/."""
     folder = PEERS / name
     told = json.loads((folder / "peer.json").read_text(encoding="utf-8"))
-    tree.add(name, told["packages"], say)
+    tree.add(name, told["packages"])
     values = {"build": "/tmp", "dir": f"/{name}", "host": "127.0.0.1", "port": PORT,
               "workers": "1", "public": "/site/public", "connections": str(
                   connections or told.get("connections")),
@@ -156,12 +151,12 @@ def _peer(tree, name, connections, out, say):
         answers + (["file-10k", "file-1m"] if told.get("static") else [])), files)
 
 
-def build(tree, choice, out, say):
+def build(tree, choice, out):
     """Return the Programs of a valid Choice, built into `out` (a Path). Raises TreeError,
     VariantError and OSError."""
     found = []
     if choice.names:
-        say("Building the servers with the guest's compiler ...")
+        print("Building the servers with the guest's compiler ...")
         image.build_servers(tree, choice.source, out)
         found += [_own(name, out / name) for name in choice.names]
     for name in choice.variants:
@@ -169,6 +164,6 @@ def build(tree, choice, out, say):
     if choice.floors:
         found += _floors(tree, choice.names, out)
     for name in choice.peers:
-        found.append(_lab(tree, choice.source, name, out, say) if name in results.LABS
-                     else _peer(tree, name, choice.connections, out, say))
+        found.append(_lab(tree, choice.source, name, out) if name in results.LABS
+                     else _peer(tree, name, choice.connections, out))
     return found

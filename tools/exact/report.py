@@ -6,7 +6,6 @@ be read without a network.
 
 import base64
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from tools.exact import curves, parts, results
@@ -14,14 +13,6 @@ from tools.kit import TOP
 
 STYLE = TOP / "tools/report/assets"     # of the report of a comparison
 SEEN = 50                               # instructions a request: a part with fewer has no row
-
-
-@dataclass(frozen=True)
-class Picture:
-    """One picture in the page."""
-
-    title: str      # for readers who do not see it
-    encoded: str    # an SVG, in base64
 
 
 def thousands(instructions):
@@ -54,7 +45,7 @@ def roles(table, cell):
 
 
 def curve(table, name, pictures):
-    """Return what the page says of a curve: a dict with what grows, rows, and Pictures."""
+    """Return what the page says of a curve: a dict with what grows, rows, and pictures."""
     told, by_server = curves.CURVES[name], table.curves[name]
     rows = [[f"{size:,}", *(thousands(by_size[size].total) if size in by_size else "–"
                             for by_size in by_server.values())] for size in told.at]
@@ -69,7 +60,8 @@ def make(folder, name, drawn):
     the pictures there: {file: what it shows}. Raises ImportError without jinja2, and OSError."""
     import jinja2  # pylint: disable=import-outside-toplevel    # of build/venv
     table = results.read(folder, [name])
-    pictures = {file: Picture(title, base64.b64encode((folder / file).read_bytes()).decode())
+    pictures = {file: {"title": title,      # for readers who do not see it
+                       "encoded": base64.b64encode((folder / file).read_bytes()).decode()}
                 for file, title in drawn.items()}
     cells = list(dict.fromkeys(cell for by_cell in table.cells.values() for cell in by_cell))
     page = jinja2.Environment(

@@ -1,8 +1,8 @@
 """What `make exact` writes, and reads again for the book: exact.json, curves.json, why.json.
 
     table = results.read(folder)
-    table.cell("epoll", "answer").total         instructions of the server for a request
-    table.cell("epoll", "answer").parts()       {part: (in its calls, in soft interrupts)}
+    table.cells["epoll"]["answer"].total        instructions of the server for a request
+    table.cells["epoll"]["answer"].parts()      {part: (in its calls, in soft interrupts)}
 """
 
 import json
@@ -43,10 +43,6 @@ class Table:
     machine: dict
     cells: dict
     curves: dict
-
-    def cell(self, server, name):
-        """Return the Cost of a cell. Raises KeyError."""
-        return self.cells[server][name]
 
 
 def title(name):

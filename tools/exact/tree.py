@@ -1,7 +1,7 @@
 """A Debian 12 in a folder: its compiler, its libraries, Redis and a kernel, unpacked from its
 packages. Needs no root, and changes nothing outside build/exact/.
 
-    tree = tree.unpack("6.1", print)
+    tree = tree.unpack("6.1")
     tree.versions               {package: version} of those that a count depends on
     tree.run(argv)              runs a program of it, in it
 """
@@ -9,6 +9,7 @@ packages. Needs no root, and changes nothing outside build/exact/.
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -56,16 +57,14 @@ class Tree:
                             f"(it needs root, or user namespaces):\n{done.stdout[-2000:]}")
         return done.stdout
 
-    def add(self, name, packages, say):
-        """Unpack further packages and what they need, once; `name` is what they are for. Return
-        {package: version}. Raises TreeError."""
+    def add(self, name, packages):
+        """Unpack further packages and what they need, once; `name` is what they are for. Raises
+        TreeError."""
         def make(folder):
-            say(f"Unpacking {name} below build/exact/, once ...")
+            print(f"Unpacking {name} below build/exact/, once ...")
             return _versions(_install(folder, packages, self.root), packages)
         with _lock():
-            versions = _once(FOLDER / f"added-{name}", make)
-        self.versions.update(versions)
-        return versions
+            self.versions.update(_once(FOLDER / f"added-{name}", make))
 
     def found(self, name):
         """Return the path of one of its programs. Raises TreeError."""
@@ -127,15 +126,12 @@ def _install(folder, packages, root):
 def _versions(apt, names):
     """Return {package: version} of what `apt` offers."""
     shown = apt("apt-cache", "show", "--no-all-versions", *names)
-    fields = [line.split(": ", 1) for line in shown.splitlines() if line.startswith(
-        ("Package: ", "Version: "))]
-    packages = [value for key, value in fields if key == "Package"]
-    return dict(zip(packages, [value for key, value in fields if key == "Version"]))
+    return dict(re.findall(r"^Package: (\S+)$.*?^Version: (\S+)$", shown, re.MULTILINE | re.DOTALL))
 
 
-def _make_system(root, say):
+def _make_system(root):
     """Unpack compiler, libraries and Redis; return their versions."""
-    say("Unpacking a Debian 12 below build/exact/, once: 82 MB to download ...")
+    print("Unpacking a Debian 12 below build/exact/, once: 82 MB to download ...")
     apt = _install(FOLDER / "apt", MACHINE["guest"]["packages"], root)
     for name in ("src", "out", "tmp", "dev", "proc"):
         (root / name).mkdir(exist_ok=True)
@@ -144,14 +140,15 @@ def _make_system(root, say):
     return _versions(apt, NAMED)
 
 
-def _make_kernel(release, folder, say):
+def _make_kernel(release, folder):
     """Unpack the kernel of a release from its package; return {package: version}."""
-    apt = _apt(FOLDER / f"apt-{release['name']}", release["suites"])
+    state = FOLDER / f"apt-{release['name']}"
+    apt = _apt(state, release["suites"])
     apt("apt-get", "-qq", "update")
     depends = apt("apt-cache", "depends", release["package"])
     package = next(line.split()[1] for line in depends.splitlines() if "Depends: linux" in line)
-    say(f"Unpacking the kernel {release['name']}, once: 27 MB to download ...")
-    archives = FOLDER / f"apt-{release['name']}/archives"
+    print(f"Unpacking the kernel {release['name']}, once: 27 MB to download ...")
+    archives = state / "archives"
     apt("apt-get", "-qq", "download", package, cwd=archives)
     _unpack(archives, folder)
     return _versions(apt, [package])
@@ -177,9 +174,9 @@ def _lock():
         yield
 
 
-def unpack(release, say):
-    """Return the Tree with the kernel `release` of machine.toml, unpacking what is not there yet;
-    say() gets a line for what takes long. Raises TreeError."""
+def unpack(release):
+    """Return the Tree with the kernel `release` of machine.toml, unpacking what is not there yet.
+    Raises TreeError."""
     known = {one["name"]: one for one in MACHINE["kernel"]["release"]}
     missing = [name for name in ("apt-get", "dpkg-deb", "unshare", "chroot")
                if not shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")]
@@ -188,6 +185,6 @@ def unpack(release, say):
                         "Debian, which this machine cannot read")
     with _lock():
         root, kernel = FOLDER / "root", FOLDER / f"kernel-{release}"
-        versions = _once(root, lambda folder: _make_system(folder, say))
-        versions |= _once(kernel, lambda folder: _make_kernel(known[release], folder, say))
+        versions = _once(root, _make_system)
+        versions |= _once(kernel, lambda folder: _make_kernel(known[release], folder))
     return Tree(root, next(kernel.glob("boot/vmlinuz-*")), versions)

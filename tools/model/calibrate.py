@@ -99,10 +99,12 @@ def completed(costs, known):
         cost["server_us"] / known["servers"][server][page]["server_us"]
         for server, pages in costs["servers"].items() for page, cost in pages.items()
         if page in known["servers"].get(server, ())] or [1.0])
-    return {**costs, "servers": {**costs["servers"], **{server: {
-        page: costs["servers"].get(server, {}).get(page) or {
-            key: value * ratio if key.endswith("_us") else value for key, value in cost.items()}
-        for page, cost in pages.items()} for server, pages in known["servers"].items()}}}
+    servers = dict(costs["servers"])
+    for server, pages in known["servers"].items():
+        mine = servers.get(server, {})
+        servers[server] = {page: mine.get(page) or {key: us * ratio for key, us in cost.items()}
+                           for page, cost in pages.items()}
+    return {**costs, "servers": servers}
 
 
 def row_of(experiment, curve, point):

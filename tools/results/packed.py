@@ -107,14 +107,20 @@ def read(text):
     return list(names), rows
 
 
+def plain(names, rows):
+    """Return the text for dicts of the columns `names` as CSV with a line for each row."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
 def main(words):
     """Print the table in the file words[0] as CSV with a line for each row."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)       # as `| head` expects
     with lzma.open(words[0], "rt", newline="", encoding="utf-8") as file:
-        names, rows = read(file.read())
-    writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+        sys.stdout.write(plain(*read(file.read())))
 
 
 if __name__ == "__main__":

@@ -159,9 +159,9 @@ def copy(run, folder, compressed):
     for name in sorted({name.removesuffix(".xz") for name in os.listdir(run)}):
         source, target = os.path.join(run, name), pathlib.Path(folder, name)
         if name == "env.json":
-            text = read_text(source)
+            text, best = read_text(source), {"preset": 9 | lzma.PRESET_EXTREME}
         elif name.endswith(".csv"):
-            text = _text(*read_table(source), compressed)
+            text, best = _text(*read_table(source), compressed), {"filters": packed.FILTERS}
         else:
             continue
         for old in (target, pathlib.Path(f"{target}.xz")):
@@ -169,8 +169,6 @@ def copy(run, folder, compressed):
         if not compressed:
             target.write_text(text, "utf-8", newline="")
         elif text:
-            best = {"filters": packed.FILTERS} if name.endswith(".csv") else \
-                {"preset": 9 | lzma.PRESET_EXTREME}
             pathlib.Path(f"{target}.xz").write_bytes(lzma.compress(text.encode(), **best))
 
 
@@ -178,11 +176,7 @@ def _text(names, rows, compressed):
     """Return the text of a table as copy() writes it; "" for one that is left out."""
     if compressed:
         return packed.write(*kept(names, rows)) if rows else ""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return packed.plain(names, rows)
 
 
 def kept(names, rows):
@@ -191,17 +185,14 @@ def kept(names, rows):
     a cell stand together: they are alike, so they take less room. Their order in time is a
     column."""
     names = [name for name in names if name not in FORMER]
-    rows = [{name: _digits(name, row[name]) for name in names} for row in rows]
+    rows = [{name: row[name] if name in WORDS else packed.digits(name, row[name])
+             for name in names} for row in rows]
+    for row in rows:
+        if "raw" in row:
+            row["raw"] = ""
     seen = {key: list(dict.fromkeys(row[key] for row in rows)) for key in CELL if key in names}
     rows.sort(key=lambda row: [at.index(row[key]) for key, at in seen.items()])
     return names, rows
-
-
-def _digits(name, text):
-    """Return a field of the column `name` as it is kept: without digits that say nothing."""
-    if name == "raw" or name in WORDS:
-        return "" if name == "raw" else text
-    return packed.digits(name, text)
 
 
 def as_value(key, text):

@@ -53,20 +53,20 @@ def check_one(name, redis, top=TOP):
     return passed, ""
 
 
-def check(wanted, top=TOP):
+def check(wanted):
     """Check variants, as many at a time as there are cores; print a line for
     each and the sum. Return the exit status."""
     passed = failed = 0
     cores = os.sched_getaffinity(0)
     with RedisServer(cores) as redis, concurrent.futures.ThreadPoolExecutor(len(cores)) as pool:
         redis.hurry()
-        results = pool.map(lambda name: check_one(name, redis.address, top), wanted)
+        results = pool.map(lambda name: check_one(name, redis.address), wanted)
         for name, (good, why) in zip(wanted, results):
             passed += good
             failed += why != ""
             print(f"{'FAILED' if why else 'ok':8}{name}" + (f": {why}" if why else ""), flush=True)
     try:
-        pages.check(top / "variants" / "README.md", pages.filled_index(top))
+        pages.check(TOP / "variants" / "README.md", pages.filled_index())
         passed += 1
     except (VariantError, OSError) as error:
         failed += 1
