@@ -1,10 +1,10 @@
 """A machine, rows, summaries and a results folder for tests."""
 
 import os
-import time
 
 from tools.bench import experiments
 from tools.bench.machine.facts import Machine
+from tools.kit import wait
 from tools.model import model
 from tools.report import join
 from tools.results import rundir
@@ -18,10 +18,7 @@ KEYS = ("cpu_us", "cpu_user_us", "foreign", "failed_percent", "server_busy", "lo
 
 def wait_until(true):
     """Wait until `true()` is; on the slowest machine that takes less than 240 seconds."""
-    until = time.monotonic() + 240
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    assert wait.until(true, 240)
 
 
 def row(rate=10000.0, x=100, **more):

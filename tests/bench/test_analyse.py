@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.bench.made_up import KEYS, row, summed_up
-from tools.report import join, table
+from tools.report import join
 from tools.results import rundir
 from tools.stats import bottleneck, sentences, stats, steady, summary
 from tools.stats.comparisons import by_round, comparisons, unsettled
@@ -226,12 +226,6 @@ def test_limits(values, limit, evidence):
     assert "httperf" not in why
 
 
-def test_a_column_without_a_figure_is_left_out():
-    """The names of the rows stay."""
-    made = table.Table("Costs", ["server", "CPU us", "can do/s"], [["07", 5, None], ["06", 0, ""]])
-    assert made.head == ["server", "CPU us"] and made.rows == [["07", "5"], ["06", "0"]]
-
-
 def test_the_looks_together_spend_no_more_than_the_error():
     """What each look's interval misses adds up to 5 % at most: tossed for equal servers."""
     chance, spent = random.Random(3), 0
@@ -243,17 +237,34 @@ def test_the_looks_together_spend_no_more_than_the_error():
     assert spent <= 1.1 * stats.ERROR
 
 
+def session(noise):
+    """Measure two copies of a server in the rounds of a session; noise() is drawn for each run.
+    Return the verdict about CPU time."""
+    made, keys = [], [("keep-alive", server, 100) for server in ("poll", "epoll")]
+    for number in range(1, stats.LOOKS[-1] + 1):
+        made += [paired(number, server, 50 * noise()) for _, server, _ in keys]
+        if number in stats.LOOKS and not unsettled(made, keys, lambda _: "epoll", made):
+            break
+    return comparisons(made, lambda _: "epoll", adaptive=True)[0]["verdict"]
+
+
+def test_two_copies_of_one_server_are_rarely_called_different():
+    """5 % of sessions, and what chance adds in a hundred of them, with the noise of the machine
+    of the reference."""
+    rows = rundir.read_rows(os.path.join(join.REFERENCE, "samples.csv"))
+    chance, some = random.Random(17), [
+        figure / statistics.mean(figures.values()) for cell in by_round(rows, "cpu_us").values()
+        for figures in cell.values() for figure in figures.values()]
+    wrong = sum(session(lambda: chance.choice(some)) in (stats.MORE, stats.LESS)
+                for _ in range(100))
+    assert wrong <= 10
+
+
 @pytest.mark.parametrize("count, critical", [
     (6, 0), (7, 2), (8, 3), (9, 5), (10, 8), (12, 13), (15, 25), (20, 52), (25, 89), (30, 137)])
 def test_the_ends_are_those_of_the_tables(count, critical):
     """Of the signed-rank test with an error of 5 % on both sides together."""
     assert stats.outer(count, 0.05) == critical + 1
-
-
-def test_an_interval_ends_at_means_of_two_values():
-    assert stats.interval([1, 2, 3, 4, 5]) is None
-    assert stats.interval([6, 5, 4, 3, 2, 1]) == (1, 6)
-    assert stats.interval(range(1, 13), stats.SHARES[12]) == (2.5, 10.5)
 
 
 @pytest.mark.parametrize("ratios, adaptive, verdict, words", [
@@ -274,29 +285,6 @@ def test_what_is_said(ratios, adaptive, verdict, words):
                           dict.fromkeys(range(len(ratios)), 100), adaptive)
     assert found["verdict"] == verdict
     assert stats.said(found, "more", "cheaper").startswith(words)
-
-
-def session(noise):
-    """Measure two copies of a server in the rounds of a session; noise() is drawn for each run.
-    Return the verdict about CPU time."""
-    made, keys = [], [("keep-alive", server, 100) for server in ("poll", "epoll")]
-    for number in range(1, stats.LOOKS[-1] + 1):
-        made += [paired(number, server, 50 * noise()) for _, server, _ in keys]
-        if number in stats.LOOKS and not unsettled(made, keys, lambda _: "epoll"):
-            break
-    return comparisons(made, lambda _: "epoll", adaptive=True)[0]["verdict"]
-
-
-def test_two_copies_of_one_server_are_rarely_called_different():
-    """5 % of sessions, and what chance adds in a hundred of them, with the noise of the machine
-    of the reference."""
-    rows = rundir.read_rows(os.path.join(join.REFERENCE, "samples.csv"))
-    chance, some = random.Random(17), [
-        figure / statistics.mean(figures.values()) for cell in by_round(rows, "cpu_us").values()
-        for figures in cell.values() for figure in figures.values()]
-    wrong = sum(session(lambda: chance.choice(some)) in (stats.MORE, stats.LESS)
-                for _ in range(100))
-    assert wrong <= 10
 
 
 def test_comparisons():

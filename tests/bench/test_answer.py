@@ -1,19 +1,13 @@
-"""The last screen of `make compare`, and the line of progress."""
+"""What a run says: the tables, how they are printed, and the last screen of `make compare`."""
 
 import json
 import pathlib
-from types import SimpleNamespace
-from unittest import mock
 
 import pytest
 
 from tests.bench import made_up
-from tests.bench.made_up import KNOWN, MACHINE, row, summed_up
-from tools.bench import config, plan
-from tools.bench.meter import memory
-from tools.bench.run import cell as cells
-from tools.kit import progress
-from tools.report import answer, live, summaries
+from tests.bench.made_up import KNOWN, row, summed_up
+from tools.report import answer, summaries, table
 from tools.stats import summary
 
 END = ["Report: results/20260101-120000/report.html", "  also cells.txt, tables.txt, samples.csv",
@@ -73,6 +67,26 @@ def test_what_is_said():
     assert names.split()[-2:] == ["poll", "epoll"]
     assert costs.split() == ["CPU", "us", "-", "150", "-", "-", "-", "50.0?", "50.0"]
     assert foot == ["Not settled: 1 of 2, marked ?.", "end"]
+
+
+def test_deferred_accept_has_rows_of_its_own():
+    """Its instructions stand below those of the plain servers, and go first where room is short; in
+    the tables, such a server has a row."""
+    made = summed_up(rows("epoll", 50.0) + rows("poll", 90.0))
+    [one] = made["experiments"]
+    one["deferred"] = {"source": "0123456789", "keep-alive": {
+        "epoll": {"user": 3500.0, "kernel": 16600.0}}}
+    one["exact"] = {"source": "0123456789", "keep-alive": {
+        name: {"user": 3500.0, "kernel": 26600.0} for name in ("epoll", "poll")}}
+    shown = answer.lines(made, {}, ["end"])
+    assert [line.split()[-2:] for line in shown if line.startswith(("  inst", "  defer"))] == [
+        ["30.1k", "30.1k"], ["-", "20.1k"]]
+    made["experiments"] = [{**one, "name": str(number)} for number in range(6)]
+    shown = answer.lines(made, {}, ["end"])
+    assert len(shown) <= 23 and not any(line.startswith("  defer") for line in shown)
+    assert sum(line.startswith("  inst") for line in shown) == 6
+    found = cells(tables(made)["Counted"], "Epoll, defer-accept")
+    assert found["instructions"] == "20.1" and not found["calls"]
 
 
 def test_an_open_loop_also_says_how_long_answers_take():
@@ -136,54 +150,98 @@ def test_no_figure_stands_on_a_lost_run():
     assert "one core can do" not in said
 
 
-def test_no_sample_is_not_no_connection():
-    """On a crowded machine no look at the server may come while its connections are open. Then
-    their number is not known; it is not 0."""
-    seen = memory.Memory()
-    seen.base = seen.peak = seen.open = seen.descriptors = seen.processes = seen.threads = 0
-    seen.faults = 0
-    meter = SimpleNamespace(count_connections=True, answered=5000)
-    assert seen.finish(meter)["open_connections"] is None
-    meter.answered = 0
-    assert seen.finish(meter)["open_connections"] == 0
+# The tables.
+
+def six(server="epoll", cpu=50.0, **more):
+    """Return the rows of six rounds with 1,000 requests/s of 100 clients."""
+    return [row(1000.0, **{
+        "server": server, "repeat": number, "cpu_us": cpu + number % 3, "cpu_user_us": cpu / 4,
+        "server_busy": 97.0, "mean_ms": 100.0, "p50_ms": 1.5, "p99_ms": 7.5, "max_ms": 9.5, **more})
+        for number in range(6)]
 
 
-@pytest.mark.parametrize("name, failed, foreign, held, status", [
-    ("hello", 0, 0.0, 10000, "ok"), ("hello", 0, 60.0, None, "disturbed"),
-    ("hello", 0, 60.0, 200, "disturbed"), ("hello", 0, 0.0, 200, "lossy"),
-    ("redirect", 9, 60.0, None, "disturbed"), ("redirect", 9, 0.0, None, "lossy")])
-def test_a_disturbed_run_has_no_figure(name, failed, foreign, held, status, monkeypatch):
-    """If it lost anything while other programs used the server's core, or nothing is known of its
-    connections. Its row names them; a loss without them is the server's."""
-    monkeypatch.setattr(cells.os, "getloadavg", lambda: (18.0, 9.0, 9.0))
-    stage = plan.make(config.parse([], {"EXPERIMENT": name, "SERVERS": "epoll", "SEED": "1"}),
-                      MACHINE, False)[-1]
-    runner = cells.Runner(None, MACHINE, None, mock.Mock())
-    costs = mock.Mock(answered=5000, made=None if held is None else 10000, finish=lambda: {
-        "foreign": foreign, "open_connections": held, "cpu_us": 30.1, "server_busy": 50.0})
-    result = cells.load.Result(good=5000, seconds=1.0, failed=failed, opens=10000)
-    made = {"status": "", "tool": "wrk"}
-    # pylint: disable=protected-access
-    runner._fill(made, stage.cells[0], mock.Mock(exit=mock.Mock(early=False, code=0)), costs,
-                 result)
-    cells.void(made)
-    assert made["status"] == status
-    named = made["note"].startswith("not measured: other programs used the cores (load 18)")
-    assert named == (made["cpu_us"] is None) == (made["rate"] is None) == (status == "disturbed")
+def tables(made):
+    """Return {first word of its title: table} of a summary; of two, the first."""
+    found = {}
+    for one in table.tables(made, made["experiments"][0], "keep-alive"):
+        found.setdefault(one.title.split()[0], one)
+    return found
 
 
-def test_progress_in_a_log(tmp_path, monkeypatch, capsys):
-    """A line for the experiment, and one in half a minute. Each cell is a line of the run's file.
-    (tests/frame/test_check.py: what a terminal shows.)"""
-    now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    stages = plan.make(config.parse([], {"EXPERIMENT": "redirect", "SEED": "1"}), MACHINE, False)
-    with live.View(plan.total(stages), stages, tmp_path) as view:
-        view.stage(stages[0])
-        for cell in stages[0].cells:
-            view.begin(f"redirect {cell.server.name} 100: round 1")
-            now[0] += 14
-            view.cell(row(experiment="redirect", cpu_us=9.0, server=cell.server.name), 0.65)
-    shown = capsys.readouterr().out.splitlines()
-    assert len(shown) == 1 + 7 * 14 // 42 and "left  redirect" in shown[0]
-    assert len((tmp_path / live.LOG).read_text().splitlines()) == 7
+def cells(one, name):
+    """Return {column: text} of the line that begins with a name."""
+    [found] = [each for each in one.rows if each[0] == name]
+    return dict(zip(one.head, found))
+
+
+def test_cost_comes_first():
+    """With what one core can do, and how it compares with the baseline; before it, only what is the
+    same on any machine. A column without a figure is left out."""
+    made = summed_up(six() + six("poll", 99.0, foreign=20.0))
+    made["experiments"][0]["exact"] = {"source": "0123456789", "keep-alive": {
+        "epoll": {"user": 3500.0, "kernel": 20100.0}}}
+    found = tables(made)
+    assert list(found)[:3] == ["Counted", "What", "requests/s"] and len(found["What"].head) <= 8
+    poll, epoll = (cells(found["Counted"], name) for name in ("Poll", "Epoll"))
+    assert [epoll[key] for key in ("instructions", "user", "kernel", "calls")] == [
+        "23.6", "3.5", "20.1", "4"]
+    assert not poll["instructions"] and "0123456" in found["Counted"].notes[0]
+    assert "switches" not in epoll
+    poll, epoll = (cells(found["What"], name) for name in ("Poll", "Epoll"))
+    assert [epoll[key] for key in ("CPU us", "user", "can do/s", "compared")] == [
+        "51", "12.5", "19,600", "baseline"]
+    assert poll["CPU us"] == "~100"
+    assert poll["compared"] == "96 % more expensive (1.96, 1.94 to 1.98)"
+    assert "foreign load" in found["What"].notes[-1]
+
+
+CRASHED = row(None, status="crashed")
+
+
+@pytest.mark.parametrize("made, sign, cell", [
+    (six(), "", "1,000"), (six(server_busy=None), "", "1,000"),
+    (six(server_busy=94.0), table.LOAD, "1,000"), (six(status="lossy"), table.LOST, "1,000"),
+    (six(server_busy=50.0)[:2] + [CRASHED] * 4, table.LOST, "1,000 2/6"),
+    ([CRASHED] * 6, table.LOST, "- 0/6")])
+def test_what_a_rate_is_worth_is_marked(made, sign, cell):
+    """A point that the load ended, or that lost something, and what that means."""
+    reached = tables(summed_up(made))["requests/s"]
+    assert cells(reached, "100")["Epoll"] == sign + cell
+    assert bool(reached.notes) == bool(sign)
+
+
+def test_the_flag_of_a_point_is_printed():
+    """And the mean is clients / rate. Whiskers are intervals, turned round for what one core
+    can do; few rounds have none."""
+    made = summed_up(six("poll") + six(mean_ms=300.0))
+    latency = tables(made)["Latency"]
+    poll, epoll = (cells(latency, name) for name in ("Poll", "Epoll"))
+    assert (poll["mean"], poll["99 % below"]) == (epoll["mean"], "7.5") == ("100", "7.5")
+    assert "can have waited" in epoll["why without percentiles"] and not epoll["99 % below"]
+    [point] = made["experiments"][0]["curves"][0]["points"]
+    assert [round(one) for one in table.known(point, "can_do")] == [19608, 19231, 20000]
+    [few] = summed_up(six()[:3])["experiments"][0]["curves"][0]["points"]
+    assert table.known(few, "rate") == (1000.0, 1000.0, 1000.0)
+    assert table.known({**few, "rate": None}, "can_do") is None
+
+
+def test_what_a_study_counted_has_a_table():
+    """A line a cell, a column a figure."""
+    made = summed_up(six("poll") + six())
+    made["experiments"][0]["counted"] = summary.counted(
+        {"variant": "keep-alive", "server": server, "x": 100, "figure": figure, "value": value}
+        for server, figure, value in (("poll", "segments/answer", 2), ("epoll", "spread", 7),
+                                      ("poll", "segments/answer", 4), ("poll", "spread", 5)))
+    also = tables(made)["Also"]
+    assert also.rows == [["Epoll", "100", "", "7"], ["Poll", "100", "3", "5"]]
+
+
+def test_everything_is_printed_within_the_width():
+    """Each word of each table and note."""
+    made = summed_up(six("poll") + six(server_busy=60.0))
+    shown = "\n".join(table.all_lines(made, 80))
+    assert max(map(len, shown.splitlines())) <= 80
+    for one in tables(made).values():
+        for text in [*one.notes, *sum(one.rows, [])]:
+            assert all(word in shown for word in text.split())
+    assert "Latency" in shown

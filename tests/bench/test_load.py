@@ -25,7 +25,7 @@ OUTPUTS = tomllib.loads(Path(__file__).with_name("outputs.toml").read_text())
 CORES = os.sched_getaffinity(0)
 OPEN = {"connections": 50, "calls": 10, "rate": 100}
 TEN = {**OPEN, "connections": 10}
-FAST = {**TEN, "rate": 20, "kept": 10}
+FAST = {**TEN, "rate": 20, "sharers": 10}
 
 
 def parsed(name, tmp_path, sent=None, **job):
@@ -38,7 +38,7 @@ def parsed(name, tmp_path, sent=None, **job):
     if name.startswith("oha"):
         database = tmp_path / oha.STORED
         database.unlink(missing_ok=True)
-        stored(database, job.asked, job.due, sent or job.due)
+        stored(database, job.asked, job.due_a_second, sent or job.due_a_second)
     return load.TOOLS[name.split("_")[0]].read(
         OUTPUTS[name], job, str(tmp_path))
 
@@ -53,15 +53,17 @@ def stored(path, asked, due, sent):
 
 
 @pytest.mark.parametrize("name, job, good, failed, timeouts, unfinished, note", [
-    *((name, {"requests": 200}, 0, 200, 0, 0, "") for name in (
-        "ab_wrong_status", "ab_reset", "ab_refused")),
-    ("ab_good", {}, 1057, 0, 0, 0, ""), ("ab_interrupted", {}, 1158, 0, 0, 0, ""),
-    ("ab_interrupted_hung", {}, 0, 0, 0, 20, ""),
+    ("ab_wrong_status", {"requests": 200}, 0, 200, 0, 0, ""),
+    ("ab_refused", {"requests": 200}, 0, 200, 0, 0, ""),
+    ("ab_good", {}, 1057, 0, 0, 0, ""), ("ab_interrupted_hung", {}, 0, 0, 0, 20, ""),
     ("wrk_mixed", {}, 40, 40, 0, 0, ""),
     ("wrk_hung", {}, 0, 0, 0, 20, ""), ("httperf_good", OPEN, 500, 0, 0, 0, ""),
     ("httperf_hung", OPEN, 0, 50, 50, 450, ""),
     ("httperf_mixed", OPEN, 20, 60, 10, 420, "40 connreset"),
     ("httperf_refused", OPEN, 0, 50, 0, 450, "50 connrefused"),
+    # The limit of the tool is not the server's: it is named.
+    ("httperf_descriptors", {"connections": 3000, "calls": 10, "rate": 2000},
+     0, 3000, 1981, 27000, "1019 fd-unavail"),
     ("oha_good", TEN, 100, 0, 0, 0, ""), ("oha_mixed", TEN, 50, 50, 0, 0, "25 connection error"),
     ("oha_hung", TEN, 0, 40, 40, 60, ""), ("h2load_good", {}, 73699, 0, 0, 0, ""),
     ("h2load_refused", {}, 0, 0, 0, 20, ""), ("h2load-rate_good", FAST, 100, 0, 0, 0, ""),
@@ -81,11 +83,6 @@ def test_each_request_is_counted_once(
     assert not found.p50 or 0 < found.p50 <= found.p99 <= found.max
 
 
-def test_the_server_is_not_blamed_for_the_limit_of_the_tool(tmp_path):
-    found = parsed("httperf_descriptors", tmp_path, connections=3000, calls=10, rate=2000)
-    assert "1019 fd-unavail" in found.notes[0]
-
-
 @pytest.mark.parametrize("name, counts, lowest, highest", [
     ("httperf_one_silent", (2990, 1, 9), 2930, 3050),
     ("httperf_one_breaks_off", (2993, 1, 6), 2300, 3000)])
@@ -98,38 +95,27 @@ def test_httperf_is_not_judged_by_the_wait_for_time_outs(
     assert lowest < found.rate < highest
 
 
-@pytest.mark.parametrize("name, rate, sent, lag", [
+@pytest.mark.parametrize("name, connections, rate, sent, lag", [
     # The last connections lived long, but began in time.
-    ("httperf_good", 50, 500, 0),
+    ("httperf_good", 50, 50, 500, 0),
     # 50 connections were due within 0.5 s. They took more than 0.9: the
     # longest lived 0.45 s, and all ended after 1.42 s.
-    ("httperf_good", 100, 500 / 0.967, 100 * (1 - 0.5 / 0.967)),
-    ("oha_good", 20, 200, 0), ("oha_good", 40, 200, 50)])
-def test_a_lag_is_noted(name, rate, sent, lag, tmp_path):
-    """A tool that sends later than was demanded says so."""
-    found = parsed(name, tmp_path, sent, calls=10, rate=rate,
-                   connections=10 if "oha" in name else 50)
+    ("httperf_good", 50, 100, 500 / 0.967, 100 * (1 - 0.5 / 0.967)),
+    # Half of them were never made, such as by a tool without descriptors.
+    ("httperf_good", 100, 50, 250, 50),
+    ("oha_good", 10, 20, 200, 0), ("oha_good", 10, 40, 200, 50)])
+def test_a_lag_is_noted(name, connections, rate, sent, lag, tmp_path):
+    """A tool that sends later, or less, than was demanded says so."""
+    found = parsed(name, tmp_path, sent, connections=connections, calls=10, rate=rate)
     assert found.sent_rate == pytest.approx(sent, rel=0.05)
     assert found.lag_percent == pytest.approx(lag, abs=3)
     assert bool(found.notes) == (lag > 2)
 
 
-def test_oha_leaves_the_time_of_each_answer(tmp_path, monkeypatch):
-    """Where it is asked for: several of them then have percentiles together. What oha says of its
-    storing stands amid its report."""
-    first, *rest = OUTPUTS["oha_good"].splitlines(keepends=True)
-    monkeypatch.setitem(OUTPUTS, "oha_good", "".join([
-        first, "Storing results to /tmp/load/requests.db\n\n", *rest]))
+def test_oha_leaves_the_time_of_each_answer(tmp_path):
+    """Where it is asked for: several of them then have percentiles together."""
     assert parsed("oha_good", tmp_path, **TEN).times is None
-    again = parsed("oha_good", tmp_path, **TEN, keep_times=True)
-    assert again.times == {2000: 100}
-
-
-def test_what_was_never_sent_is_a_lag_too(tmp_path):
-    """100 connections were asked for, and 50 were made: such as by a tool without descriptors."""
-    found = parsed("httperf_good", tmp_path, calls=10, rate=50, connections=100)
-    assert found.lag_percent == pytest.approx(50, abs=1)
-    assert "lagged: its rate was 50 % below" in " ".join(found.notes)
+    assert parsed("oha_good", tmp_path, **TEN, keep_times=True).times == {2000: 100}
 
 
 @pytest.mark.parametrize("begun, lag", [(600, 0), (900, 0), (450, 25)])
@@ -174,17 +160,7 @@ def test_an_interrupted_oha_has_stored_nothing(tmp_path):
 def test_h2load_says_when_the_server_closes_what_is_to_be_kept(tmp_path):
     """It asks again without a pause then, so there is no rate."""
     with pytest.raises(load.LoadError, match="sent faster than demanded"):
-        parsed("h2load-rate_closing", tmp_path, **FAST)
-
-
-@pytest.mark.parametrize("rate, many, period", [
-    (4000, 4, 1), (12000, 12, 1), (1500, 3, 2), (500, 1, 2), (20, 1, 50), (0.5, 1, 1991)])
-def test_h2load_has_ticks_of_milliseconds(rate, many, period):
-    """The shortest period whose rate is within half a per cent."""
-    assert h2load.ticks(rate) == (many, period)
-    for any_rate in (7.3, 60, 70, 333, 1030, 4050, 5050, 4000 / 7):
-        many, period = h2load.ticks(any_rate)
-        assert 1000 * many / period == pytest.approx(any_rate, rel=0.005) and period <= 200
+        parsed("h2load-rate_closing", tmp_path, **{**FAST, "connections": 2})
 
 
 @pytest.mark.parametrize("job, clients, opening, more", [
@@ -192,9 +168,11 @@ def test_h2load_has_ticks_of_milliseconds(rate, many, period):
     # More would open in a tick than there are.
     ({"calls": 10, "rate": 30_000}, 100, (100, 1), ["--rps", "3000"]),
     ({"calls": 10, "rate": 5}, 50, (1, 20), ["--rps", "1"]),
-    ({"calls": 1, "rate": 4000, "keep_alive": False}, 2000, (4, 1), ["-H", "Connection: close"])])
+    # The shortest period that comes within half a per cent.
+    ({"calls": 1, "rate": 1500, "keep_alive": False}, 2000, (3, 2), ["-H", "Connection: close"])])
 def test_h2load_gets_a_rate(job, clients, opening, more):
-    """Kept connections open one after the other, within the time in which all ask once."""
+    """In ticks of whole milliseconds. Kept connections open one after the other, within the time in
+    which all ask once."""
     job = load.Job("http://127.0.0.1:80/", connections=2000 // job["calls"], **job)
     argv = load.TOOLS["h2load-rate"].command(job, "")
     said = dict(zip(argv, argv[1:]))
@@ -322,7 +300,7 @@ def test_an_open_loop_shows_a_stall(tool, monkeypatch):
             numbers = itertools.count(1)
             found = load.run(tool, load.Job(
                 f"http://127.0.0.1:{server.server_address[1]}/", connections=60, calls=10,
-                rate=15.0, seconds=4.0, kept=5), CORES)
+                rate=15.0, seconds=4.0, sharers=5), CORES)
             assert (found.good, found.failed_percent) == (600, 0)
             assert 850 < found.p99 <= found.max and found.max > 900
             return found.p50 < 300 and found.lag_percent < 2

@@ -7,12 +7,12 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
-from tests.bench.made_up import MACHINE
 
-from tools.bench import config, experiments, peers, plan
+from tests.bench.made_up import KNOWN, MACHINE
+from tools.bench import config, experiments, load, peers, plan
 from tools.bench.experiments import equal
-from tools.bench.load.base import KEPT
-from tools.bench.run import session
+from tools.bench.load.base import SHARERS
+from tools.bench.run import cell, session
 from tools.kit import servers
 from tools.stats.stats import LOOKS
 
@@ -29,7 +29,6 @@ pattern = "font-family: .*;"
 quick = [100]
 full = [10, 100]
 """
-KNOWN = {one.name: one for one in experiments.all_experiments()}
 
 
 def planned(**environment):
@@ -40,13 +39,13 @@ def planned(**environment):
 
 
 @pytest.mark.parametrize("wrong, says", [
-    ("EXPERIMENT=nosuch", "guestbook"), ("SERVERS=apache", "iterative"),
-    ("PEERS=nosuch", "no peer"), ("CONCURRENCY=ten", "from 1 to"), ("REPEAT=0", "from 1 to"),
-    ("SECONDS=-1", "a number"), ("SECONDS=nan", "a number"), ("SERVER_CPUS=0-9999", "cores"),
-    ("SERVER_CPUS=first", "written"), ("LOAD_CPUS=9999", "cores"), ("COMMIT=perhaps", "1 or 0"),
-    ("TOOL=siege", "wrk"), ("TOOL=ab,wrk", "one tool"), ("SERVERS=none", "nothing to measure")])
+    ("EXPERIMENT=nosuch", "guestbook"), ("CONCURRENCY=ten", "from 1 to"),
+    ("PEERS=nosuch", "no peer"), ("REPEAT=0", "from 1 to"), ("SECONDS=-1", "a number"),
+    ("SECONDS=nan", "a number"), ("SERVER_CPUS=0-9999", "cores"), ("SERVER_CPUS=first", "written"),
+    ("COMMIT=perhaps", "1 or 0"), ("TOOL=siege", "wrk"), ("TOOL=ab,wrk", "one tool"),
+    ("SERVERS=none", "nothing to measure")])
 def test_wrong_settings_say_what_there_is(wrong, says):
-    """One sentence with what would be right."""
+    """One sentence with what would be right. (tests/frame/test_settings.py has others.)"""
     with pytest.raises(config.SettingsError, match=says):
         config.parse([], dict([wrong.split("=")]))
 
@@ -135,7 +134,7 @@ def test_an_equal_rate_asks_as_its_experiment_does():
     assert [one.name for one in rate.variants] == ["keep-alive", "new connections"]
     for variant in rate.variants:
         job = rate.job(live, variant, 4000, 0.5, MACHINE, False)
-        assert (job.url, job.asked, job.due) == ("http://127.0.0.1:80/answer", 2000, 4000)
+        assert (job.url, job.asked, job.due_a_second) == ("http://127.0.0.1:80/answer", 2000, 4000)
         assert job.keep_alive == variant.keep_alive
     with pytest.raises(experiments.WrongAnswer):
         rate.check(lambda _: (200, {"content-type": "text/plain"}, b"43"))
@@ -185,7 +184,7 @@ def test_the_equal_rate_of_hello_has_idle_connections():
     """With the 100 that ask 10,000 are open, for what has room for them. What a process may open
     limits them; the rate does not."""
     rate = KNOWN["hello-rate"]
-    assert rate.idle + KEPT == KNOWN["hello"].reference == 10000
+    assert rate.idle + SHARERS == KNOWN["hello"].reference == 10000
     assert [one.name for one in servers.ARCHITECTURES if rate.applies(one, rate.variants[0])] == [
         "poll", "epoll"]
     assert "idle" in rate.title and rate.lasts(4000, 1.0) > 1.0
@@ -256,16 +255,6 @@ def test_the_grid():
     assert stage.planned * len(stage.possible) == 2 * 2 * 5 and stage.seconds == 0.5
 
 
-@pytest.mark.parametrize("x, descriptors, why", [
-    (10000, 20000, ""), (30000, 20000, "descriptors"),
-    (32000, 100000, ""), (50000, 100000, "ports"), (100000, 200000, "ports")])
-def test_what_is_impossible_is_named(x, descriptors, why):
-    """Each connection needs a descriptor, and a port of its own."""
-    machine = dataclasses.replace(MACHINE, descriptors=descriptors)
-    found = KNOWN["hello"].obstacle(servers.named("epoll"), x, machine)
-    assert why in found and bool(why) == bool(found)
-
-
 @pytest.mark.parametrize("visits, refused", [
     ((1000001, 1000002), False), ((1000001, 1000001), True), (("", ""), True)])
 def test_the_guestbook_counts_visits(visits, refused):
@@ -291,3 +280,13 @@ def test_a_new_experiment_is_one_file(tmp_path):
                   (200, {"content-type": "text/css"}, b"p { }")):
         with pytest.raises(experiments.WrongAnswer):
             mine.check(lambda _, wrong=wrong: wrong)
+
+
+@pytest.mark.parametrize("tool, requests, seconds", [("ab", 5000, 60), ("wrk", None, 2.0)])
+def test_a_tool_that_counts_no_requests_ends_by_time(tool, requests, seconds):
+    """With FULL=1, the guestbook is a number of requests for ab."""
+    guestbook = KNOWN["guestbook"]
+    one = plan.Cell(guestbook, servers.named("epoll"), guestbook.variants[0], 100)
+    live = SimpleNamespace(url=lambda path: f"http://127.0.0.1:1{path}")
+    job = cell.job_of(one, live, 2.0, MACHINE, True, load.TOOLS[tool])
+    assert (job.requests, job.seconds) == (requests, seconds)

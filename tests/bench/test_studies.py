@@ -4,7 +4,6 @@ import contextlib
 import os
 import pathlib
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -15,10 +14,10 @@ import pytest
 
 from tests.bench import made_up
 from tests.bench.made_up import KNOWN, MACHINE
-from tools.bench import config, load, peers, plan
+from tools.bench import load, peers, plan
 from tools.bench.machine import neighbours
 from tools.bench.studies import hooks, self_check, study
-from tools.kit import TOP, client, process, procfs, servers, wait
+from tools.kit import TOP, client, procfs, servers, wait
 from tools.results import rundir
 
 OFF = "per cent off an even share, at most"
@@ -44,7 +43,7 @@ def test_each_names_what_there_is():
         for each in one.variants:
             assert each.baseline in each.servers and each.tool in load.TOOLS, one.name
             assert not each.script or pathlib.Path(each.script).is_file(), one.name
-            assert one.cores(each, MACHINE) and each.full, one.name
+            assert each.full, one.name
         for server in one.servers:
             assert any(one.applies(server, each) for each in one.variants), one.name
 
@@ -55,12 +54,6 @@ def test_each_design_is_measured_with_its_own_floor():
     assert [mine for _, mine in pairs[:7]] == study.GROUPS["seven"]
     assert {floor for floor, _ in pairs} == {
         name for name in peers.found() if name.startswith("floor-")}
-
-
-def test_a_chosen_server_comes_with_its_baselines():
-    """Ours go by number, too, as everywhere."""
-    asked = config.read("study", ["floors"], {"SERVERS": "07"})
-    assert {one.name for one in asked.servers} == {"epoll", "floor-epoll", "floor-epoll-kept"}
 
 
 @pytest.mark.parametrize("text, said", [
@@ -80,11 +73,11 @@ def test_a_wrong_file_is_refused_with_a_sentence(text, said):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["nosuch", "broken.toml", "missing.toml"])
+@pytest.mark.parametrize("name", ["broken.toml", "missing.toml"])
 def test_a_file_that_cannot_be_read(tmp_path, name):
     (tmp_path / "broken.toml").write_text("title =\n")
     with pytest.raises(ValueError, match=name):
-        study.load(str(tmp_path / name) if "." in name else name)
+        study.load(str(tmp_path / name))
 
 
 def test_each_server_is_compared_with_itself_in_its_first_way():
@@ -99,50 +92,58 @@ def test_each_server_is_compared_with_itself_in_its_first_way():
     assert mine[-1] == "--access-log" and "10" not in mine
 
 
-def test_a_way_sets_the_kernel(monkeypatch):
+def test_a_way_sets_the_kernel_and_the_core(monkeypatch):
+    """The core of the load by taskset(1), which needs another one than the server's."""
     seen = []
     monkeypatch.setattr(study.netns, "set_limits", seen.append)
-    slow, fast = map(command, study.load("pacing").chosen({"nginx"}))
-    assert slow == fast
-    assert seen == [{"ipv4/tcp_congestion_control": how} for how in ("reno", "bbr")]
+    one = made('[ways]\n"as ever" = ""\n"one core" = "core=load"\n'
+               'paced = "net.ipv4.tcp_congestion_control=bbr"\n' + LOAD)
+    there = {server.name: command(server) for server in one.servers}
+    others = ",".join(map(str, sorted(os.sched_getaffinity(0) - {0})))
+    assert there["epoll, one core"] == ["taskset", "-c", others, *there["epoll, as ever"]]
+    assert there["epoll, paced"] == there["epoll, as ever"]
+    assert seen == [{"ipv4/tcp_congestion_control": "bbr"}] * 2     # poll's and epoll's
 
 
-@pytest.mark.parametrize("name, x, clients, requests", [
-    ("flat", 100, 100, 20000), ("flat", 15000, 15000, 60000),
-    ("idle-connections", 15000, 10, None)])
-def test_how_many_clients_ask_and_how_often(name, x, clients, requests):
+def job_of(one, x):
+    """Return the load.Job of two seconds of the first load of a study."""
+    live = types.SimpleNamespace(server=peers.Peer("floor-epoll"), url=lambda path: path)
+    return one.job(live, one.variants[0], x, 2, MACHINE, True)
+
+
+@pytest.mark.parametrize("words, clients, requests", [
+    ("requests_each = 4", 15000, 60000), ("busy = 10", 10, None)])
+def test_how_many_clients_ask_and_how_often(words, clients, requests):
     """Those that are idle are not asked to work."""
-    live = types.SimpleNamespace(server=peers.Peer("floor-epoll"), url=lambda *_: "")
-    one = study.load(name)
-    job = one.job(live, one.variants[0], x, 2, MACHINE, True)
+    job = job_of(made(LOAD + words), 15000)
     assert (job.connections, job.requests) == (clients, requests)
+
+
+ARRIVALS = LOAD + 'tool = "arrivals"\nrate = 400\n'
 
 
 def test_a_share_of_slow_requests():
     """Of an open loop: x is the share, and the server is started so that it has the page."""
-    live = types.SimpleNamespace(server=peers.Peer("floor-epoll"), url=lambda path: path)
-    one = study.load("mixed")
-    job = one.job(live, one.variants[0], 5, 2, MACHINE, True)
+    one = made(ARRIVALS + 'other = "/compute?ms=5"\noptions = { poll = "--backlog 4" }')
+    job = job_of(one, 5)
     assert (job.url, job.other, job.share) == ("/answer", "/compute?ms=5", 0.05)
     assert (job.asked, job.rate, job.keep_alive) == (800, 400, False)
-    assert one.variants[0].options["epoll"] == ["--compute"]
-    assert "--max-threads 4" in " ".join(one.variants[1].options["threaded"])
-    slow = next(each for each in one.variants if each.name.startswith("waiting"))
-    assert slow.redis == "tcp" and "slow Redis 20" in slow.options["poll"]
+    [computing] = one.variants
+    assert computing.options == {"poll": ["--compute", "--backlog", "4"], "epoll": ["--compute"]}
+    [waiting] = made(ARRIVALS + 'other = "/guestbook"\nredis_ms = 20').variants
+    assert waiting.redis == "tcp" and "slow Redis 20" in waiting.options["poll"]
 
 
 def test_an_equal_rate_is_of_an_open_loop():
-    """x is what is due in a second, and percentiles are compared, too."""
-    live = types.SimpleNamespace(server=peers.Peer("floor-epoll"), url=lambda path: path)
+    """x is what is due in a second. The study of that name asks as `make compare` does."""
     one = study.load("equal-rate")
-    job = one.job(live, one.variants[0], 2000, 2, MACHINE, True)
+    job = job_of(made(LOAD + 'tool = "oha"\npath = "/guestbook"\nkeep_alive = false'), 2000)
     assert (job.url, job.rate, job.asked, job.keep_alive) == ("/guestbook", 2000, 4000, False)
     assert one.open_loop and one.x_short == "requests/s demanded"
-    assert not one.obstacle(live.server, 10 * MACHINE.descriptors, MACHINE)
+    assert not one.obstacle(one.servers[0], 10 * MACHINE.descriptors, MACHINE)
     assert {(each.path, *each.full) for each in one.variants} == {
-        (each.path, each.equal_rate) for each in KNOWN.values()
-        if each.equal_rate}, "as make compare asks"
-    assert one.variants[-1].idle == KNOWN["hello-rate"].idle
+        (each.path, each.equal_rate) for each in KNOWN.values() if each.equal_rate}
+    assert {each.idle for each in one.variants} == {0, KNOWN["hello-rate"].idle}
 
 
 @pytest.mark.skipif(bool(servers.named("epoll").problem()), reason="needs `make all`")
@@ -271,31 +272,6 @@ def test_an_even_share_is_that_of_all_clients(last, off, monkeypatch):
     assert told == {OFF: off}
 
 
-def test_the_clients_are_counted_no_longer_than_they_come(monkeypatch):
-    """wrk opens 98 of 100 on seven threads. Without an end, the looks would disturb the load. They
-    run in a thread that Ctrl-C does not reach."""
-    looks, masks = [], []
-
-    def descriptors(pid):
-        if threading.current_thread() is not threading.main_thread():
-            looks.append(pid)
-            masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
-        return len(looks) > 60 and 49       # the tool starts only after thirty looks
-
-    monkeypatch.setattr(hooks, "SPREAD_OFTEN", 0.001)
-    monkeypatch.setattr(hooks.procfs, "tree", lambda _: [
-        types.SimpleNamespace(pid=pid) for pid in (1, 2, 3)])
-    monkeypatch.setattr(hooks.procfs, "open_descriptors", descriptors)
-    cell = types.SimpleNamespace(x=100, variant=types.SimpleNamespace(keep_alive=True))
-    told, before = {}, set(threading.enumerate())
-    with hooks.spread(cell, types.SimpleNamespace(pid=1), [], told):
-        looking = set(threading.enumerate()) - before
-        assert wait.until(lambda: len(looks) > 1000 or not any(
-            one.is_alive() for one in looking), 240)
-    assert told == {OFF: 0.0} and len(looks) == 2 * (30 + 1 + hooks.SPREAD_SAME)
-    assert all(process.ENDING <= mask for mask in masks)
-
-
 def test_the_neighbour_that_empties_the_caches_owns_its_memory():
     """32 MiB that are all one page of zeros would stay in the nearest cache."""
     def resident():
@@ -307,15 +283,6 @@ def test_the_neighbour_that_empties_the_caches_owns_its_memory():
                                  start=servers.Start(frozenset(os.sched_getaffinity(0))))
     with hooks.neighbour(None, live, [], {}):
         assert wait.until(lambda: resident() and min(resident()) > 32 << 10, 240)
-
-
-def test_a_way_can_put_the_server_on_the_cores_of_the_load():
-    """By taskset(1), which needs another core than the server's."""
-    one = made('[ways]\n"as ever" = ""\n"one core" = "core=load"\n[[load]]\nname = "x"\n'
-               'servers = ["epoll"]\n')
-    there = {server.name: command(server) for server in one.servers}
-    others = ",".join(map(str, sorted(os.sched_getaffinity(0) - {0})))
-    assert there["epoll, one core"] == ["taskset", "-c", others, *there["epoll, as ever"]]
 
 
 def test_who_has_work_gets_the_core_of_a_neighbour():

@@ -28,8 +28,7 @@ import pytest
 
 from tools.bench import peers
 from tools.bench.meter import syscalls
-from tools.kit import sockets
-from tools.kit import TOP, netns, procfs, servers
+from tools.kit import TOP, netns, procfs, servers, sockets, strace
 
 REQUESTS = 10
 PAUSE = 0.01            # after a connection: its process or thread ends
@@ -137,7 +136,7 @@ def count(live, late, kept, attempts=10):
     try:
         return syscalls.count(live, CORES, lambda: talk(live.port, late, kept) and REQUESTS,
                               OPTIONS, parse)
-    except syscalls.SyscallError:
+    except strace.StraceError:
         if attempts == 1:
             raise
         return count(live, late, kept, attempts - 1)
@@ -178,7 +177,7 @@ def differences(design, folder):
         floor.build()
         try:
             ours, least = (look(one, talks, folder) for one in (servers.named(design), floor))
-        except syscalls.SyscallError as error:
+        except strace.StraceError as error:
             pytest.skip(str(error))     # a container may not trace
         said += [f"{design}, {subject}: {mine.get(what, 0)} in the server, "
                  f"{least[subject].get(what, 0)} in the floor: {what}"
@@ -188,11 +187,8 @@ def differences(design, folder):
     return said
 
 
-needs_strace = pytest.mark.skipif(
-    not (shutil.which("strace") and shutil.which("gcc")), reason="needs strace and gcc")
-
-
-@needs_strace
+@pytest.mark.skipif(not (shutil.which("strace") and shutil.which("gcc")),
+                    reason="needs strace and gcc")
 @pytest.mark.parametrize("design", [server.name for server in servers.ARCHITECTURES])
 def test_floor_is_like_its_server(design, tmp_path):
     """Change a call or the answer of a server, and its floor has to follow."""
@@ -207,8 +203,7 @@ def test_floor_is_like_its_server(design, tmp_path):
 QUEUES = """
 import os, sys
 from tools.bench import peers
-from tools.kit import sockets
-from tools.kit import netns, servers
+from tools.kit import netns, servers, sockets
 try:
     netns.enter()
 except OSError as error:
@@ -229,11 +224,3 @@ def test_the_accept_queue_of_a_floor_is_as_long_as_its_servers(tmp_path):
     if done.stderr.startswith("no network"):
         pytest.skip(done.stderr)
     assert done.stdout.split() == 2 * [str(netns.QUEUE)], done.stderr
-
-
-@needs_strace
-def test_a_difference_is_said(tmp_path, monkeypatch):
-    """Flags count, and here the floor is that of another server."""
-    monkeypatch.setattr(peers, "Peer", lambda name, peer=peers.Peer: peer("floor-poll"))
-    assert ("iterative, prompt: 1 in the server, 0 in the floor: "
-            "accept4(fd, NULL, NULL, SOCK_CLOEXEC)") in differences("iterative", tmp_path)

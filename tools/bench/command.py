@@ -30,10 +30,9 @@ def tell(settings, folder, env, said, more):
     with open(os.path.join(folder.path, table.FILE), "w", encoding="utf-8") as file:
         problems = [f"Left out: {one}" for one in (
             *env["left_to_full"], *env["left_out"], *left_out, *env["problems"])]
-        print(*table.all_lines(summary, table.WIDTH, wide=True), "", *lines, *problems,
-              sep="\n", file=file)
+        print(*table.all_lines(summary, table.WIDTH), "", *lines, *problems, sep="\n", file=file)
     if settings.wide:
-        print(*table.all_lines(summary, table.width(), wide=True), "", *lines, *problems, sep="\n")
+        print(*table.all_lines(summary, table.width()), "", *lines, *problems, sep="\n")
     env = {**env, "left_out": env["left_out"] + left_out}
     end = [f"Report: {shown}/report.html", f"  also {live.LOG}, {table.FILE}, samples.csv",
            *more, *said]

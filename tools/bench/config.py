@@ -143,13 +143,13 @@ OPTIONS = (
      "with the server's)"),
     ("TOOL", load_tool,
      "another load tool where an experiment has two: wrk (guestbook, answer), ab (hello), "
-     "oha (echo); oha, or h2load-rate (h2load), for the equal rates"),
+     "oha (echo); oha or h2load-rate (all equal rates)"),
     ("OUT", lambda text: text or os.path.join(TOP, "results"),
      "folder for the results (default: results)"),
     ("SEED", lambda text: number(1, MOST)(text) or int.from_bytes(os.urandom(3), "big") + 1,
      "order of the cells (default: random, and recorded)"),
     ("AWAKE", switch, "no core falls asleep: a program that yields to all others runs on each"),
-    ("WIDE", switch, "print every column of the tables"),
+    ("WIDE", switch, "print the tables of tables.txt, too"),
     ("FLEET", str, "an Ansible inventory with the groups server, redis and load: measure with "
      "these hosts (default: this machine alone)"),
     ("COMMIT", switch, "also copy the results into docs/results, if they are good enough"),

@@ -7,7 +7,7 @@ rounds, and is drawn without being compared.
 """
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tools.kit import servers
 from tools.stats.stats import LOOKS
@@ -29,7 +29,7 @@ class Cell:
     experiment: object
     server: object
     variant: object
-    x: int
+    x: int                      # clients; of an open loop, requests a second
     repeat: int = 1             # the number of its round
     impossible: str = ""
 
@@ -67,8 +67,8 @@ class Stage:
     rounds: int
     seconds: float
     calls: list
-    later: list = field(default_factory=list)
-    drawn: bool = False
+    later: list
+    drawn: bool
 
     @property
     def possible(self):

@@ -18,15 +18,18 @@ LABEL = 15          # characters before the first column
 SLOT = 6            # of a column, at least
 UNDECIDED = (UNKNOWN, FEW)  # verdicts that more rounds may settle
 LOST = "lost"
-ROWS = COUNTED, COST, TIME = "counted", "cost", "time"      # of an experiment, in their order
+# Of an experiment, in their order.
+ROWS = INSTRUCTIONS, DEFERRED, COST, TIME = "instructions", "deferred", "cost", "time"
+# Which of them there are, the less the less room there is.
+FITS = ROWS, (INSTRUCTIONS, COST, TIME), (COST, TIME), (COST,)
 HEAD = "CPU time of a request; most, least: compared with the first server of a sentence"
 
 
 def lines(summary, env, end, wide=NARROW, high=LINES):
     """Return the lines of the last screen, at most `high`. `env` is that of the run, `end` are the
     lines that stand below all others, none of which is left out: path, and what to do next. What
-    has no room is left out: first what was counted, then response times, then the last
-    experiments."""
+    has no room is left out: first what was counted with deferred accept, then all that was
+    counted, then response times, then the last experiments."""
     wide, high = max(NARROW, wide), max(LINES, high)
     shown = columns([one["name"] for one in summary["servers"]], wide)
     parts = [(one, variant) for one in leading(summary) for variant in one["variants"]]
@@ -35,16 +38,14 @@ def lines(summary, env, end, wide=NARROW, high=LINES):
     foot = [*filter(None, (unsettled(summary), disturbed(summary, wide),
                            left_out(summary, env, shown, wide))), *end]
     room = high - len(head) - len(foot)
-    for kinds in ROWS, ROWS[1:], ROWS[1:2]:
+    for kinds in FITS:
         body = [[said, *(its[kind] for kind in kinds if kind in its)] for said, its in made]
         if len(sum(body, [])) <= room:
             break
     rest = []
-    while len(sum(body, rest)) > max(0, room):
+    while body and len(sum(body, rest)) > room:
         body.pop()
         rest = [f"{len(parts) - len(body)} more are in {table.FILE}."]
-        if not body:
-            break
     return head + sum(body, []) + rest + foot
 
 
@@ -109,27 +110,29 @@ def reason(experiment, variant, server):
 
 def rows(experiment, variant, shown):
     """Return {one of ROWS: a line of figures}: instructions a request, of user and kernel, if the
-    exact machine has counted them; CPU microseconds (the middle of all rounds after steadied(), so
-    no figure of samples.csv: see stats.summary.point()), "?" after one whose comparison with the
-    baseline is open; of an open loop, the milliseconds within which 99 % of the answers came. LOST
-    instead of a figure that stands on a lost run, "-" for a server that takes no part."""
+    exact machine has counted them, and those with deferred accept, likewise; CPU microseconds (the
+    middle of all rounds after steadied(), so no figure of samples.csv: see stats.summary.point()),
+    "?" after one whose comparison with the baseline is open; of an open loop, the milliseconds
+    within which 99 % of the answers came. LOST instead of a figure that stands on a lost run, "-"
+    for a server that takes no part."""
     x = reference_x(experiment, variant)
     there = points_at(experiment, variant, x)
     undecided = {one["server"] for one in experiment["comparisons"]
                  if (one["metric"], one["variant"], one["x"]) == ("cpu_us", variant, x)
                  and one["verdict"] in UNDECIDED}
-    lost = {one["server"] for one in experiment["curves"] if one["variant"] == variant
+    lost = {one["server"]: LOST for one in experiment["curves"] if one["variant"] == variant
             for point in one["points"] if point["x"] == x and point["lost"]}
-    lost = dict.fromkeys(lost, LOST)
     none = dict.fromkeys(shown, "-")
     costs = {name: number(point["values"].get("cpu_us")) + ("?" if name in undecided else "")
              for name, point in there.items()}
     times = {name: number(point["values"].get("p99_ms")) for name, point in there.items()}
     made = {}
-    if spent := experiment.get("exact", {}).get(variant):
-        made[COUNTED] = fitted("  instructions", {**none, **{
-            name: f"{number((one['user'] + one['kernel']) / 1000)}k"
-            for name, one in spent.items() if name in there}}, shown)
+    for kind, key, label in ((INSTRUCTIONS, "exact", "  instructions"),
+                             (DEFERRED, "deferred", "  defer-accept")):
+        if spent := experiment.get(key, {}).get(variant):
+            made[kind] = fitted(label, {**none, **{
+                name: f"{number((one['user'] + one['kernel']) / 1000)}k"
+                for name, one in spent.items() if name in there}}, shown)
     made[COST] = fitted("  CPU us", {**none, **costs, **lost}, shown)
     if any(point["values"].get("p99_ms") for point in there.values()) and experiment["open_loop"]:
         made[TIME] = fitted("  99 % ms", {**none, **times, **lost}, shown)

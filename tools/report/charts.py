@@ -215,7 +215,7 @@ def published_curves(page):
     given = page.experiment["published"]
     xs = {point["x"] for one in page.curves for point in one["points"]}
     rows = [{"server": page.titles[one["server"]], "x": int(x), "y": rate, "low": rate,
-             "high": rate, "mark": "", "text": number(rate), "model": None}
+             "high": rate, "mark": "", "model": None}
             for one in page.curves if given
             for x, rate in given["series"].get(one["server"], {}).items()
             if min(xs) <= int(x) <= max(xs)]

@@ -9,6 +9,7 @@ are broken, 2 when there is no such run.
 """
 
 import base64
+import functools
 import os
 import pathlib
 import sys
@@ -50,7 +51,7 @@ def make(folder, experiments=()):
         summary=summary, env=env, pictures=pictures, left_out=left_out,
         simulated=simulate(summary, env, folder),
         words=table.WORDS, top=os.path.relpath(TOP, os.path.abspath(folder)),
-        tables=lambda *which: table.tables(summary, *which, wide=True),
+        tables=functools.partial(table.tables, summary),
         encoded=lambda name: base64.b64encode(pathlib.Path(folder, name).read_bytes()).decode(),
     ).dump(os.path.join(folder, "report.html"), encoding="utf-8")
     return summary, left_out

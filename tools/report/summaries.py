@@ -9,9 +9,12 @@ from tools.kit import TOP
 from tools.kit.servers import ARCHITECTURES
 from tools.model import calibrate, model
 from tools.results import rundir
-from tools.stats import each_host, summary
+from tools.stats import summary
 
-EXACT = os.path.join(TOP, "docs", "results", "exact", "exact.json")
+EXACT_FOLDER = os.path.join(TOP, "docs", "results", "exact")
+EXACT = {                   # {key of an experiment: the file of what the exact machine counted}
+    "exact": os.path.join(EXACT_FOLDER, "exact.json"),
+    "deferred": os.path.join(EXACT_FOLDER, "deferred", "exact.json")}
 
 
 def read(folder):
@@ -58,7 +61,7 @@ def make(folder, more=()):
     parts = rundir.rows_of(folder, "hosts.csv")
     if parts:
         for one in made["experiments"]:
-            one["hosts"] = {variant: each_host.of_runs(*(
+            one["hosts"] = {variant: summary.hosts(*(
                 [row for row in some if row["experiment"] == one["name"]
                  and (row["variant"] or "") == variant] for some in (parts, rows)))
                             for variant in one["variants"]}
@@ -69,15 +72,18 @@ def make(folder, more=()):
 def _exact(experiments, measured):
     """Put the instructions of a request, which the exact machine has counted, into the summaries
     of `experiments`, each of one that was `measured`: "exact" is {"source": commit, variant:
-    {server: {"user", "kernel"}}}. Nothing where no request of it was counted."""
-    counted = rundir.read_json(EXACT) if rundir.stored(EXACT) else {}
-    for one, experiment in zip(experiments, measured):
-        cells = {variant.name: {
-            server: {kind: cells[variant.exact][kind] for kind in ("user", "kernel")}
-            for server, cells in counted.items() if variant.exact in cells}
-                for variant in experiment.variants if variant.exact}
-        if any(cells.values()):
-            one["exact"] = {"source": counted["machine"]["source"], **cells}
+    {server: {"user", "kernel"}}}, and "deferred" the same of servers with deferred accept. Nothing
+    where no request of it was counted."""
+    for key, path in EXACT.items():
+        counted = rundir.read_json(path) if rundir.stored(path) else {}
+        for one, experiment in zip(experiments, measured):
+            cells = {variant.name: {
+                server.partition("+")[0]: {kind: cells[variant.exact][kind]
+                                           for kind in ("user", "kernel")}
+                for server, cells in counted.items() if variant.exact in cells}
+                    for variant in experiment.variants if variant.exact}
+            if any(cells.values()):
+                one[key] = {"source": counted["machine"]["source"], **cells}
 
 
 def _servers(kinds):

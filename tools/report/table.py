@@ -63,10 +63,9 @@ def text(cell):
     return (cell or "") if isinstance(cell, str) or cell is None else number(cell)
 
 
-def tables(summary, experiment, variant, wide):
-    """Return the Tables of a variant; without `wide` only those that lead: what was counted (its
-    instructions are the same on each machine), what it costs here, response times, and the rate
-    reached."""
+def tables(summary, experiment, variant):
+    """Return the Tables of a variant. First those that lead: what was counted (its instructions are
+    the same on each machine), what it costs here, response times, and the rate reached."""
     x = reference_x(experiment, variant)
     titles = {one["name"]: one["title"] for one in summary["servers"]}
     found = points_at(experiment, variant, x)
@@ -74,7 +73,7 @@ def tables(summary, experiment, variant, wide):
     place = f"at {x or 0:,} {experiment['x_short']}"
     costs = {one["server"]: one["words"] for one in said
              if one["x"] == x and one["metric"] == "cpu_us"}
-    made = [exact(experiment, variant, titles, found),
+    made = [for_a_request(experiment, variant, titles, found),
             cost(experiment, variant, place, titles, found, costs),
             *(by_x(experiment, variant, titles, f"{title} in milliseconds",
                    functools.partial(response_time, key=key),
@@ -83,17 +82,17 @@ def tables(summary, experiment, variant, wide):
             by_x(experiment, variant, titles, f"{experiment['unit']} reached", reached),
             counted(experiment, variant, titles),
             hosts(*experiment.get("hosts", {}).get(variant, ((), ())))]
-    if wide and found:
+    if found:
         found = {titles[name]: point for name, point in found.items()}
         made += [compared(experiment, said, titles), latency(experiment, place, found),
                  rest(summary["columns"], place, found)]
     return [table for table in made if table.rows]
 
 
-def exact(experiment, variant, titles, found):
+def for_a_request(experiment, variant, titles, found):
     """What can be counted for each request: instructions, system calls, switches, page faults, TCP
-    segments."""
-    known = experiment.get("exact", {})
+    segments. Of servers with deferred accept, instructions only."""
+    known, deferred = experiment.get("exact", {}), experiment.get("deferred", {})
     rows = []
     for server, point in found.items():
         spent = known.get(variant, {}).get(server, {})
@@ -101,11 +100,18 @@ def exact(experiment, variant, titles, found):
         rows.append([titles[server], sum(both) if spent else None, *both,
                      experiment["calls"].get(f"{server}/{variant}", {}).get("all"),
                      *map(point["values"].get, ("switches", "faults", "segments"))])
+    for server, spent in deferred.get(variant, {}).items():
+        if server in found:
+            both = [spent[kind] / 1000 for kind in ("user", "kernel")]
+            rows.append([f"{titles[server]}, defer-accept", sum(both), *both, *[None] * 4])
     notes = []
     if any(row[1] for row in rows):
         notes.append("Instructions: thousands, counted on the exact machine at commit "
-                     f"{known['source'][:7]}, where they are the same whatever machine it runs on; "
-                     "`make exact` counts them again.")
+                     f"{(known or deferred)['source'][:7]}, where they are the same whatever "
+                     "machine it runs on; `make exact` counts them again.")
+    if deferred.get(variant):
+        notes.append("defer-accept: the same server with one socket option, TCP_DEFER_ACCEPT "
+                     "(variants/defer-accept.md).")
     if any(row[4] for row in rows):
         notes.append(f"System calls were counted at {experiment['calls_at']}; switches, page "
                      "faults and TCP segments (of server, clients and Redis) are of this run.")
@@ -261,15 +267,14 @@ def say(*sentences):
         print(textwrap.fill(line, width()), flush=True)
 
 
-def all_lines(summary, size, wide=False):
-    """Return sentences and tables of all experiments as lines of `size` characters at most;
-    `wide`: every table."""
+def all_lines(summary, size):
+    """Return sentences and tables of all experiments as lines of `size` characters at most."""
     made = []
     for experiment in summary["experiments"]:
         for variant in experiment["variants"]:
             said = [", ".join(filter(None, (experiment["title"], variant))),
                     *experiment["sentences"]["all"].get(variant, ())]
             made += ["", *(line for one in said for line in textwrap.wrap(one, size))]
-            for one in tables(summary, experiment, variant, wide):
+            for one in tables(summary, experiment, variant):
                 made += ["", *lines(one, size)]
     return made

@@ -28,11 +28,10 @@ def judge(row, tool, width=1):
 
     server = f"server {value('server_busy'):.0f} %"
     lost = any(map(value, ("failed", "unfinished", "failed_percent")))
-    # A tool that waits in a loop keeps its core busy whatever happens.
-    at_work = 0.0 if tool.busy_waits else value("load_busy") / width
-    tools = f"{tool.name} {at_work:.0f} %" + (f" of {width} cores" if width > 1 else "")
-    if tool.busy_waits:
-        tools = ""
+    at_work, tools = 0.0, ""
+    if not tool.busy_waits:     # else its core is busy whatever happens
+        at_work = value("load_busy") / width
+        tools = f"{tool.name} {at_work:.0f} %" + (f" of {width} cores" if width > 1 else "")
     redis = f"Redis {value('redis_busy'):.0f} %" if row.get("redis_busy") else ""
     shared = row.get("foreign") is None     # server and load have all cores
     queue = (f"{value('overflows'):,.0f} overflows, {value('accept_queue'):,.0f} of "

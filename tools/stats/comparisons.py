@@ -48,7 +48,7 @@ def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED, uncorrected=No
     uncorrected     the same before it; None if they are
     baseline_of     function: name of a variant -> name of a server
     adaptive        as for stats.compare()
-    metrics         CLOSED or OPEN
+    metrics         some of METRICS
     """
     found = []
     for metric in metrics:
@@ -65,15 +65,14 @@ def comparisons(rows, baseline_of, adaptive=True, metrics=CLOSED, uncorrected=No
     return sorted(found, key=operator.itemgetter("variant", "x", "server", "metric"))
 
 
-def unsettled(rows, keys, baseline_of, uncorrected=None):
+def unsettled(rows, keys, baseline_of, uncorrected):
     """Return those of `keys`, (variant, server, x) of cells that can have more rounds, that need
     them: their CPU time compared with the baseline is not settled, or they are the baseline of
     such a one. A server that shares no whole round with its baseline is left out: more rounds
     would not help. `rows` and `uncorrected` are those of comparisons()."""
     needed = set()
-    for one in comparisons(rows, baseline_of, uncorrected=uncorrected):
+    for one in comparisons(rows, baseline_of, metrics=("cpu_us",), uncorrected=uncorrected):
         key = one["variant"], one["server"], one["x"]
-        if one["metric"] == "cpu_us" and key in keys \
-                and one["verdict"] in (stats.UNKNOWN, stats.FEW):
+        if key in keys and one["verdict"] in (stats.UNKNOWN, stats.FEW):
             needed |= {key, (one["variant"], one["base"], one["x"])}
     return [key for key in keys if key in needed]

@@ -62,8 +62,8 @@ def together(experiment, variant, servers):
                f"answers {number(there[base]['rate']['middle'])} {experiment['unit']}.")
     else:
         yield f"{place} {title[base]} has no figure without a loss."
-    for what, metric in (
-            ("CPU time", "cpu_us"), ("Rate, where both cores were fully busy,", "rate")):
+    for what, metric in (("CPU time", "cpu_us"),
+                         ("Rate, where the server's core was fully busy for both,", "rate")):
         told = [f"{one['words']} for {title[one['server']]}"
                 for one in sorted(experiment["comparisons"], key=lambda one: one["ratio"])
                 if (one["variant"], one["x"]) == (variant, x)

@@ -25,7 +25,7 @@ ERROR = 0.05            # how often a comparison may find a difference by chance
 SHARES = {6: 0.0313, 12: 0.0064, 24: 0.0067, 48: 0.0056}
 LOOKS = tuple(SHARES)
 SAME = 0.05             # two servers are "the same" within this
-FLOOR = 0.02            # and a difference smaller than this is no difference
+LEAST = 0.02            # and a difference smaller than this is no difference
 
 MORE, LESS, EQUAL, UNKNOWN, FEW = "more", "less", "same", "unknown", "few"
 
@@ -92,9 +92,9 @@ def compare(mine, other, adaptive=True):
     ratio = math.exp(middle(logs))
     if low is None:
         verdict = FEW
-    elif low > 1 and ratio >= 1 + FLOOR:
+    elif low > 1 and ratio >= 1 + LEAST:
         verdict = MORE
-    elif high < 1 and ratio <= 1 - FLOOR:
+    elif high < 1 and ratio <= 1 - LEAST:
         verdict = LESS
     else:
         verdict = EQUAL if 1 - SAME <= low and high <= 1 + SAME else UNKNOWN

@@ -40,8 +40,8 @@ def steadied(rows):
         exponents = _exponents(mine, pieces) if len(mine) >= ENOUGH else together
         found[server] = dict(zip(pieces, exponents))
         for row in mine:
-            slow = sum(exponent * (math.log(row[piece]) - middle - mine_alone)
-                       for piece, exponent, middle, mine_alone
+            slow = sum(exponent * (math.log(row[piece]) - middle - by_server)
+                       for piece, exponent, middle, by_server
                        in zip(pieces, exponents, usual, own[server]))
             new[id(row)] = {**row, **{key: row[key] * math.exp(-slow)
                                       for key in TIMES if row.get(key)}}

@@ -21,6 +21,9 @@ MIDDLES = (*TIMES, "rate")  # columns summed up by stats.middle(), the others by
 PERCENTILES = ("p50_ms", "p99_ms", "max_ms")
 BURST = 10                  # requests a client: with fewer, a point is a burst
 AGREES = (0.9, 1.1)         # the mean of a load tool / the one that is expected
+# Of the time measured. Costs and rates of a tight cell are known to 5 %. Before the last load
+# tool has begun less load arrives; this may add a fifth of that.
+SKEW = 0.01
 
 
 def figures(rows, key):
@@ -41,6 +44,27 @@ def counted(rows):
                     for name in ("variant", "server", "x", "figure"))
         seen.setdefault(key, []).append(row["value"])
     return [dict(key, median=statistics.median(values)) for key, values in seen.items()]
+
+
+def hosts(rows, runs):
+    """Return (one dict for each host of a fleet and role: what it did; [sentences]) for `rows` of
+    hosts.csv and `runs` of samples.csv, of the same experiment and variant."""
+    told = []
+    for host, role in dict.fromkeys((row["host"], row["role"]) for row in rows):
+        mine = [row for row in rows if (row["host"], row["role"]) == (host, role)]
+        told.append({"host": host, "role": role, **{
+            key: median(figures(mine, key)) for key in ("busy", "cores_busy", "rate", "begin_ms")}})
+    skews = [(run["skew_ms"], 1000 * run["seconds"]) for run in runs
+             if run.get("skew_ms") is not None and run["seconds"]]
+    if not any(skew for skew, _ in skews):      # a single load tool
+        return told, []
+    said = [f"The load tools of a run began {statistics.median(skew for skew, _ in skews):.1f} ms "
+            f"apart, {max(skews)[0]:.1f} ms at most; clocks are compared by round trips."]
+    late = sum(skew > SKEW * whole for skew, whole in skews)
+    if late:
+        said.append(f"In {late} of {len(skews)} runs that was more than {100 * SKEW:.0f} % of the "
+                    "time measured, so their rates are too low by up to that much.")
+    return told, said
 
 
 def noise(values, medians):
@@ -99,7 +123,7 @@ def point(rows, keys, clients=None, leads="cpu_us"):
     clients     how many wait for an answer; None in an open loop
     leads       of LEADS; "answered": the per cent of requests that were
 
-    `rate` is None where none of the `planned` runs gave a figure, as `runs` of them did; `notes`
+    Of its `planned` rows, `runs` have a figure; `rate` is None if none has; `notes`
     says why, and `disturbed` with which words if a run had no figure: other programs used its
     cores, or no sample fell into its load. It is `lost` when
     a run lost something or broke, or all were disturbed. `noisy` lists in words why the figure that

@@ -133,10 +133,6 @@ class Experiment:
         has no loops."""
         return (len(machine.all_cores) if variant.many_workers else 1) if server.has_loops else None
 
-    def cores(self, variant, machine):
-        """Return the cores for the server in a cell."""
-        return machine.all_cores if variant.many_workers else machine.server_cores
-
     def obstacle(self, server, x, machine):
         """Return why a cell is beyond the machine's limits, "" when it is not: each
         connection needs a port, and a descriptor of the load tool."""

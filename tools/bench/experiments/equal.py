@@ -14,7 +14,7 @@ from tools.bench import load
 from tools.bench.experiments import OPENED_A_SECOND, Experiment
 from tools.bench.experiments.five import LOOP_TAKES
 from tools.bench.load import idle
-from tools.bench.load.base import KEPT
+from tools.bench.load.base import SHARERS
 
 RATE_TOOLS = ("oha", "h2load-rate")     # the first is preferred, the second is packaged
 
@@ -22,12 +22,12 @@ RATE_TOOLS = ("oha", "h2load-rate")     # the first is preferred, the second is 
 class EqualRate(Experiment):
     """The same requests as those of the Experiment `of`, at one x: its equal rate. It has the keys
     of that one's TOML file, but not the methods of its class. Its rows are named NAME-rate. If `of`
-    holds connections open, as many are open here, and all but KEPT are idle: for this, a
+    holds connections open, as many are open here, and all but SHARERS are idle: for this, a
     server takes part only if it has room for them."""
 
     def __init__(self, of):     # pylint: disable=super-init-not-called
         rate = of.equal_rate
-        self.idle = max(0, of.reference - KEPT) if of.holds_connections else 0
+        self.idle = max(0, of.reference - SHARERS) if of.holds_connections else 0
         idle_ones = f", {self.idle:,} idle" if self.idle else ""
         vars(self).update(
             vars(of), of=of, name=f"{of.name}-rate", title=f"{of.title} at {rate:,}/s{idle_ones}",
@@ -74,7 +74,7 @@ class EqualRate(Experiment):
     def obstacle(self, server, x, machine):
         """Return why the open connections are beyond the machine's limits, "" if they are not; x is
         a rate here. The idle ones are all of one process."""
-        held = self.idle + KEPT if self.idle else 0
+        held = self.idle + SHARERS if self.idle else 0
         few = f"{held:,} connections need more descriptors than a process may have " \
             f"({machine.descriptors:,})"
         return few if held > LOOP_TAKES * machine.descriptors else ""
@@ -93,8 +93,8 @@ class EqualRate(Experiment):
             yield []
 
     def job(self, live, variant, x, seconds, machine, full):
-        """Return the load.Job of x requests a second. oha shares them among KEPT connections,
-        h2load-rate does if these are kept."""
+        """Return the load.Job of x requests a second. oha shares them among SHARERS
+        connections, h2load-rate does if these are kept."""
         return load.demanded(
             live.url(self.path_of(variant)), x, seconds, variant.keep_alive,
             threads=len(machine.load_cores), timeout=5.0 if full else 2.0)

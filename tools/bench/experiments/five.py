@@ -8,7 +8,8 @@ from tools.bench.experiments import SPARE, Experiment, WrongAnswer, expect
 
 VISITS = rb"Visits so far:\D*(\d+)"
 REMARKS = re.compile(rb"Guest number 10.*Guest number 1\b.*" + VISITS, re.DOTALL)
-MANY, PAGES = 1000, 5000    # clients of guestbook, and requests of all of them
+MANY = 1000                 # clients of guestbook from which a cell lasts a second or more
+PAGES = 5000                # requests of a cell of guestbook with FULL=1, at least
 PAGES_A_SECOND = 5000       # of the seven, on average
 CALLS = 10                  # requests on each connection of an open loop that keeps it
 # A loop takes three quarters of its descriptors (common/server.c), and the kernel does not

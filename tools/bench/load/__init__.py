@@ -35,9 +35,8 @@ def missing(name):
 
 
 def demanded(url, rate, seconds, keep_alive, **more):
-    """Return the Job of an open loop: `rate` connections a second for `seconds`, each with one
-    request, or as many as `calls` says; where a few connections share them, they have `calls` times
-    `rate` requests a second together."""
+    """Return the Job of an open loop: `rate` requests a second for `seconds`. Each has a connection
+    of its own, or a few share them."""
     return Job(url, connections=round(seconds * rate), seconds=seconds, rate=rate,
                keep_alive=keep_alive, **more)
 

@@ -17,7 +17,7 @@ class Ab(Tool):
     remedy = "scripts/deps.sh load fetches it"
     latency = ("ab: from connect (on a kept connection: from send) to the "
                "last byte; not corrected for coordinated omission")
-    whole_seconds = True
+    whole_seconds = ends_by_number = True
 
     def command(self, job, folder):
         """Return argv. -r goes on after a failed connection, -l accepts pages of different
@@ -34,7 +34,6 @@ class Ab(Tool):
         return argv + (["-k"] if job.keep_alive else []) + [job.url]
 
     def parse(self, text, job, folder):
-        """Return the Result of ab's report."""
         seconds, = self.find(r"^Time taken for tests:\s+([\d.]+)", text)
         done, = numbers(r"^Complete requests:\s+(\d+)", text)
         wrong, = numbers(r"^Non-2xx responses:\s+(\d+)", text)

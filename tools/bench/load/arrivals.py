@@ -89,7 +89,6 @@ class Arrivals(Tool):
         return [sys.executable, str(pathlib.Path(__file__).with_name("arrive.py")), plan]
 
     def parse(self, text, job, folder):
-        """Return the Result of what arrive.py prints."""
         self.find(r"\A\{[^\0]*\}\s*\Z", text)
         told, arrivals = json.loads(text), schedule(job)
         good = [took for _, took in told["requests"] if took is not None]

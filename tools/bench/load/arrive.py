@@ -8,6 +8,7 @@ how long until the last byte or null], ...], "errors": {what: count}, "timeouts"
 microseconds from the time at which the request was due.
 """
 
+import collections
 import errno
 import gc
 import json
@@ -28,9 +29,9 @@ class Clients:
                       .encode() for path in plan["paths"]]
         self.arrivals, self.start = plan["arrivals"], start
         self.epoll = select.epoll()
-        self.open = {}          # {descriptor: (its request(), when it was due)}, oldest first
+        self.open = {}          # {descriptor: (socket, its request(), when due)}, oldest first
         self.told = [[0, None] for _ in self.arrivals]
-        self.errors, self.timeouts = {}, 0
+        self.errors, self.timeouts = collections.Counter(), 0
 
     def now(self):
         """Return the time."""
@@ -51,11 +52,7 @@ class Clients:
         if answer.startswith(b"HTTP/1.1 200 "):
             self.told[number][1] = round(1e6 * (self.now() - due))
         else:
-            self.error(bytes(answer[:12]).decode("latin-1") or "no answer")
-
-    def error(self, what):
-        """Count a request that failed."""
-        self.errors[what] = self.errors.get(what, 0) + 1
+            self.errors[bytes(answer[:12]).decode("latin-1") or "no answer"] += 1
 
     def begin(self, number):
         """Begin a request that is due now."""
@@ -74,7 +71,7 @@ class Clients:
         except StopIteration:
             pass
         except OSError as failed:
-            self.error(errno.errorcode.get(failed.errno, str(failed)))
+            self.errors[errno.errorcode.get(failed.errno, str(failed))] += 1
         self.end(descriptor)
 
     def end(self, descriptor):
@@ -87,7 +84,7 @@ class Clients:
             if due + self.timeout > self.now():
                 break
             self.timeouts += 1
-            self.error("timeout")
+            self.errors["timeout"] += 1
             self.end(descriptor)
 
     def run(self):

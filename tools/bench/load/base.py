@@ -10,7 +10,8 @@ PATH = f"{os.environ['PATH']}:{Path(__file__).parents[3]}/build/tools/bin"
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 LAG = 1.0               # percent behind the demanded rate that get a note
 FASTEST = 25_000        # new connections a second that a tool makes, at most
-KEPT = 100              # connections of an open loop that keeps them
+SHARERS = 100           # clients at a time that share the requests of an open loop: of oha always,
+                        # of h2load-rate on kept connections (on new ones nothing limits it)
 
 
 class LoadError(Exception):
@@ -20,8 +21,8 @@ class LoadError(Exception):
 @dataclass(frozen=True)
 class Job:
     """The load to make. ab, wrk, h2load and httperf open `connections`; with httperf, each of them
-    has `calls` requests. oha has at most `kept` open, h2load-rate as many if they
-    are kept, and these share all requests."""
+    has `calls` requests. oha has at most `sharers` open, h2load-rate as many if they are kept, and
+    these share all requests."""
 
     url: str
     connections: int = 1        # at a time; in open loops: in all, or those whose requests a
@@ -31,9 +32,9 @@ class Job:
     rate: float = None          # of `connections` a second (open loops)
     calls: int = 1              # requests on each connection (open loops)
     keep_alive: bool = True
-    threads: int = 1            # of the tool (wrk, oha)
+    threads: int = 1            # of the tool (wrk, oha, h2load)
     timeout: float = 5.0        # seconds a client waits (open loops)
-    kept: int = KEPT            # connections that take turns (oha; h2load-rate if it keeps them)
+    sharers: int = SHARERS      # clients that take turns (oha; h2load-rate if it keeps connections)
     opening: float = 0.0        # of `seconds`, those planned for opening all connections; if that
                                 # takes longer, so does the load (wrk, ab). 0: does not matter
     script: str = None          # a Lua file (wrk)
@@ -50,7 +51,7 @@ class Job:
         return self.connections * self.calls if self.rate else self.requests
 
     @property
-    def due(self):
+    def due_a_second(self):
         """How many requests are due in a second of an open loop."""
         return self.rate * self.calls
 
@@ -80,7 +81,8 @@ class Result:
     failed: int = 0             # errors, resets, refusals, wrong status
     timeouts: int = 0           # of the failed: the client gave up waiting
     unfinished: int = 0         # asked for, and never answered
-    opens: int = 0              # connections that the tool opens in all, if it keeps them
+    opens: int = 0              # connections that the tool opens in all, if it keeps them (closed
+                                # loops)
     seconds: float = 0.0
     mean: float = None
     p50: float = None
@@ -120,6 +122,7 @@ class Tool:
     open_loop = False       # its clients arrive at a rate of their own
     busy_waits = False      # its core is busy whatever the load
     whole_seconds = False   # it knows no others; what is too long is cut off
+    ends_by_number = False  # it can end after a number of requests
     threaded = False        # it can use several cores
     needs_kept = False      # it keeps no rate if the server closes connections that are to be kept
     hides_lag = False       # it does not say when it sent what: see load._Sending
@@ -154,7 +157,7 @@ class Tool:
         one: because sending took longer, or because not all were sent."""
         seconds = max(job.connections / job.rate, seconds)
         result.sent_rate = requests / seconds
-        result.lag_percent = max(0.0, 100 * (1 - result.sent_rate / job.due))
+        result.lag_percent = max(0.0, 100 * (1 - result.sent_rate / job.due_a_second))
         said = f"{self.name} lagged: "
         result.notes = [one for one in result.notes if not one.startswith(said)]
         if result.lag_percent > LAG:

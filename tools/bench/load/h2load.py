@@ -34,7 +34,6 @@ class H2load(Tool):
                 "-c", str(job.connections), "-D", f"{round(1000 * job.seconds)}ms", job.url]
 
     def parse(self, text, job, folder):
-        """Return the Result of h2load's report."""
         seconds, = self.find(r"^finished in ([\d.]+\w+),", text)
         begun, done, failed, late = map(int, self.find(
             r"^requests: .* (\d+) started, .* (\d+) succeeded, (\d+) failed, .* (\d+) timeout",
@@ -49,7 +48,7 @@ class H2load(Tool):
 
 
 class H2loadRate(H2load):
-    """h2load with a rate: an open loop, whose clock has ticks of whole milliseconds. job.kept
+    """h2load with a rate: an open loop, whose clock has ticks of whole milliseconds. job.sharers
     connections take turns, if they are kept; else each request has its own."""
 
     name = "h2load-rate"
@@ -61,12 +60,14 @@ class H2loadRate(H2load):
     def command(self, job, folder):
         """Return argv. A connection sends its first request when it opens, so they open one after
         the other: if all opened together, requests would come in bursts, one of each."""
-        many, period = ticks(job.due)
+        many, period = ticks(job.due_a_second)
         clients = turns(job) if job.keep_alive else job.asked
         argv = [self.path(), "--h1", "-n", str(job.asked), "-c", str(clients),
                 "-r", str(min(many, clients)), "--rate-period", f"{period}ms",
                 "-N", f"{round(1000 * job.timeout)}ms", "--log-file", os.path.join(folder, LOG)]
-        how = ["--rps", f"{job.due / clients:g}"] if job.keep_alive else ["-H", "Connection: close"]
+        how = ["-H", "Connection: close"]
+        if job.keep_alive:
+            how = ["--rps", f"{job.due_a_second / clients:g}"]
         return [*argv, *how, job.url]
 
     def parse(self, text, job, folder):
@@ -84,7 +85,7 @@ class H2loadRate(H2load):
             self._pace(result, job, sorted(start / 1e6 for start, _, _ in rows))
         times = sorted(took for _, took in answers)
         if job.keep_alive and answers:
-            rate = job.due / 1e3
+            rate = job.due_a_second / 1e3
             times = from_due(answers, turns(job) / rate,
                              min(rows)[0] / 1e3 + (job.asked - 1) / rate)
         if job.keep_times:
@@ -97,8 +98,8 @@ class H2loadRate(H2load):
     def _pace(self, result, job, sent):
         """Note how far the rate was below the demanded one; `sent` has the seconds when each
         request was. Raises LoadError if it was above."""
-        planned = job.asked / job.due
-        seconds = planned + behind([at - place / job.due for place, at in enumerate(sent)])
+        planned = job.asked / job.due_a_second
+        seconds = planned + behind([at - place / job.due_a_second for place, at in enumerate(sent)])
         if job.keep_alive and seconds < (1 - LAG / 100) * planned:
             raise LoadError("h2load sent faster than demanded, as it does where the server "
                             "closes connections that are to be kept")
@@ -108,7 +109,7 @@ class H2loadRate(H2load):
 def turns(job):
     """Return how many kept connections take turns; each asks once a second or more often, so that
     it has not been silent for job.timeout."""
-    return max(1, min(job.kept, job.asked, int(job.due)))
+    return max(1, min(job.sharers, job.asked, int(job.due_a_second)))
 
 
 def ticks(rate):

@@ -17,7 +17,6 @@ class Httperf(Tool):
     descriptors = 1024
 
     def command(self, job, folder):
-        """Return argv."""
         host, port, path = re.fullmatch(r"http://([^:/]+):(\d+)(/.*)", job.url).groups()
         # Not --hog: with it httperf binds each client's port itself, and hangs
         # when all are in TIME_WAIT, as after a dozen runs. connect(2) alone
@@ -27,7 +26,6 @@ class Httperf(Tool):
                 "--rate", f"{job.rate:g}", "--timeout", f"{job.timeout:g}"]
 
     def parse(self, text, job, folder):
-        """Return the Result of httperf's report."""
         requests, replies, duration = map(float, self.find(
             r"requests (\d+) replies (\d+) test-duration ([\d.]+) s", text))
         errors = {name: int(count) for line in re.findall(r"^Errors: (.*)$", text, re.MULTILINE)

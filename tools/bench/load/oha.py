@@ -31,13 +31,12 @@ class Oha(Tool):
         oha would forget those that are still in its queue."""
         argv = [self.path(), "--no-tui", "--output-format", "json",
                 "--latency-correction", "--disable-compression", "--redirect", "0",
-                "-q", f"{job.due:g}", "-n", str(job.asked),
-                "-c", str(job.kept), "-t", f"{job.timeout:g}s",
+                "-q", f"{job.due_a_second:g}", "-n", str(job.asked),
+                "-c", str(job.sharers), "-t", f"{job.timeout:g}s",
                 "--worker-threads", str(job.threads), "--db-url", os.path.join(folder, STORED)]
         return argv + ([] if job.keep_alive else ["--disable-keepalive"]) + [job.url]
 
     def parse(self, text, job, folder):
-        """Return the Result of oha's report."""
         text = SAYS.sub("", text)
         self.find(r"\A\{[^\0]*\}\s*\Z", text)
         found = json.loads(text)
@@ -57,7 +56,7 @@ class Oha(Tool):
         rows = stored(folder) if done >= job.asked else []      # none if it was interrupted
         if rows:
             self.paced(result, job, done,
-                       job.asked / job.due + behind([late for late, *_ in rows]))
+                       job.asked / job.due_a_second + behind([late for late, *_ in rows]))
             if job.keep_times:
                 result.times = Counter(round(1e6 * took) for _, took, status in rows
                                        if 200 <= status < 400)

@@ -51,7 +51,6 @@ class Wrk(Tool):
         return argv + [job.url]
 
     def parse(self, text, job, folder):
-        """Return the Result of wrk's report."""
         done, seconds = self.find(r"^\s*(\d+) requests in ([\d.]+\w+),", text)
         connect, receive, send, late = numbers(
             r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)

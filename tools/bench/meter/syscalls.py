@@ -13,10 +13,6 @@ from tools.kit import procfs, scratch, strace
 ROW = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?((?!total$)\w+)$", re.MULTILINE)
 
 
-class SyscallError(Exception):
-    """System calls cannot be counted here; the text says why."""
-
-
 def table(text):
     """Return {name: calls} from the table that strace -c prints."""
     return {name: int(calls) for calls, name in ROW.findall(text)}
@@ -25,17 +21,15 @@ def table(text):
 def count(live, cores, work, options=("-f", "-c"), parse=table):
     """Return {name: calls a request} of the server `live` while work() runs, most frequent first,
     with the sum as "all". work() returns how many requests were answered; strace runs on `cores`,
-    parse() returns {name: calls} of what it writes with `options`. Raises SyscallError."""
+    parse() returns {name: calls} of what it writes with `options`. Raises strace.StraceError, also
+    if nothing was counted."""
     with scratch.folder("calls") as name:
         folder = Path(name)
         pids = [one.pid for one in procfs.tree(live.pid)]
-        try:
-            with strace.following(pids, options, folder / "out", cores):
-                requests = work()
-        except strace.StraceError as error:
-            raise SyscallError(str(error)) from error
+        with strace.following(pids, options, folder / "out", cores):
+            requests = work()
         counts = parse("".join(map(procfs.read, folder.glob("out*"))))
     if not requests or not counts:
-        raise SyscallError("nothing was counted")
+        raise strace.StraceError("nothing was counted")
     counts["all"] = sum(counts.values())
     return {name: counts[name] / requests for name in sorted(counts, key=counts.get, reverse=True)}

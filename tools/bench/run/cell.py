@@ -7,10 +7,10 @@ import signal
 
 from tools.bench import load, plan
 from tools.bench.experiments import WrongAnswer, client
-from tools.bench.load.base import KEPT
+from tools.bench.load.base import SHARERS
 from tools.bench.machine import quiet
 from tools.bench.meter import costs as cost_meter, cpu as cpu_meter, syscalls
-from tools.kit import client as http, procfs, scratch, servers
+from tools.kit import client as http, procfs, scratch, servers, strace
 from tools.results import rundir
 from tools.stats import bottleneck
 
@@ -78,6 +78,17 @@ def _ask_together(live, path, clients):
         procfs.settle(live.pid)
 
 
+def job_of(cell, live, seconds, machine, full, tool):
+    """Return the load.Job of a cell. A tool that cannot end after a number of requests ends after
+    `seconds`. Each round has other arrivals, drawn from its number, not from SEED. Raises
+    WrongAnswer."""
+    experiment = cell.experiment
+    job = experiment.job(live, cell.variant, cell.x, seconds, machine, full)
+    if job.requests and not tool.ends_by_number:
+        job = dataclasses.replace(job, requests=None, seconds=experiment.lasts(cell.x, seconds))
+    return dataclasses.replace(job, seed=cell.repeat)
+
+
 class Runner:
     """Runs the cells of a plan; rows go to `folder`."""
 
@@ -93,10 +104,10 @@ class Runner:
     def _running(self, cell):
         """Run the server of a cell, as a servers.Live."""
         experiment, variant = cell.experiment, cell.variant
-        redis = variant.redis or ("tcp" if experiment.needs_redis else "none")
+        way = variant.redis or ("tcp" if experiment.needs_redis else "none")
         start = servers.Start(
-            cores=experiment.cores(variant, self.machine),
-            redis=self.redis.address if redis == "tcp" else "none",
+            cores=self.machine.all_cores if variant.many_workers else self.machine.server_cores,
+            redis=self.redis.address if way == "tcp" else "none",
             backlog=self.settings.backlog, host=self.host,
             workers=experiment.workers(cell.server, variant, self.machine, cell.x),
             extra=tuple(variant.options.get(cell.server.name, ())))
@@ -151,18 +162,17 @@ class Runner:
         experiment, tool = cell.experiment, load.TOOLS[row["tool"]]
         with self._running(cell) as live:
             row["workers"] = live.start.workers
-            redis = None if live.start.redis == "none" else self.redis.pid
+            redis_pid = None if live.start.redis == "none" else self.redis.pid
             metered = cell.server.metered
             with cpu_meter.of_tree(live.pid) if metered else contextlib.nullcontext() as cpu:
                 self._check(cell, live)
                 self._warm_up(cell, live)
                 costs = cost_meter.CostMeter(
-                    live, redis, experiment.holds_connections, cpu, self.machine.load_cores)
+                    live, redis_pid, experiment.holds_connections, cpu, self.machine.load_cores)
                 row["descriptor_limit"] = procfs.descriptor_limit(live.pid)
                 row["start_ms"] = 1000 * procfs.cpu_time(procfs.tree(live.pid))
-                job = dataclasses.replace(experiment.job(
-                    live, cell.variant, cell.x, seconds, self.machine, self.settings.full),
-                    seed=cell.repeat)   # other arrivals in each round; not SEED
+                job = job_of(cell, live, seconds, self.machine, self.settings.full,
+                             tool)
                 told = {}   # what a study counts while the load runs; others count nothing
                 with experiment.beside(cell, live, told) as seen:
                     costs.begin(job.least_seconds, longer=bool(job.requests),
@@ -209,7 +219,7 @@ class Runner:
                 live.before += 1
         elif cell.server.kind == "architecture" and cell.server.reuses \
                 and not cell.experiment.holds_connections:
-            clients = KEPT if cell.experiment.open_loop else cell.x
+            clients = SHARERS if cell.experiment.open_loop else cell.x
             _ask_together(live, path, min(clients, cell.server.at_a_time, WARM_CLIENTS))
         if cell.server.warm_up:
             job = load.Job(live.url(path), connections=20, seconds=cell.server.warm_up,
@@ -274,7 +284,7 @@ class Runner:
                 self._warm_up(cell, live)
                 job = experiment.job(live, variant, cell.x, plan.CALLS_SECONDS, self.machine, False)
                 calls = syscalls.count(live, cores, lambda: self.load(tool, job, cores).good)
-        except (servers.ServerError, WrongAnswer, load.LoadError, syscalls.SyscallError,
+        except (servers.ServerError, WrongAnswer, load.LoadError, strace.StraceError,
                 OSError) as error:
             whose = "" if isinstance(error, load.LoadError) else f" of {server.name}"
             said = f"{experiment.name}: system calls{whose} were not counted: {error}"

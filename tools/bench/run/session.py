@@ -92,7 +92,7 @@ def environment(settings, machine, findings, stages):
             "servers": [s.name for s in settings.servers],
             "full": settings.full, "points": list(settings.points),
             "backlog": settings.backlog, "tool": settings.tool, "awake": settings.awake,
-            "seconds": {s.experiment.name: s.seconds for s in stages},
+            "seconds": {s.experiment.name: s.seconds * s.experiment.weight for s in stages},
             "repeat": {s.experiment.name: s.planned for s in stages},
         },
         "drawn": [s.experiment.name for s in stages if s.drawn],
@@ -105,9 +105,10 @@ def environment(settings, machine, findings, stages):
 # ------------------------------------------------------------------ measuring
 
 class Session:
-    """Measures the stages of a plan with a Runner. `looks` is {experiment: [rounds
-    after which it was looked at]}, `rounds` {experiment: how many there were}, `lengthened`
-    {experiment: {cell: its rounds}} of those that got more than were planned."""
+    """Measures the stages of a plan with a Runner. `looks` is {experiment: [rounds after which it
+    was looked at]}, `rounds` {experiment: the number of its last round} (where loads were
+    lengthened apart, each has gaps), `lengthened` {experiment: {cell: its rounds}} of those that
+    got more than were planned."""
 
     def __init__(self, stages, gate, deadline=math.inf):
         self.stages, self.gate, self.deadline = stages, gate, deadline
@@ -174,6 +175,13 @@ class Session:
                     break
             else:
                 return
+
+    def most(self):
+        """Return {experiment: the rounds of the cell that has most}."""
+        made = dict.fromkeys(self.rounds, 0)
+        for (name, _), rounds in self.done.items():
+            made[name] = max(rounds, made[name])
+        return made
 
     def _done(self, stage, part):
         """Return how many rounds the cells of a part have at least."""
@@ -248,6 +256,6 @@ def measure(where, settings, machine, folder, stages, env, show):
     env.update(complete=not status, ended=rundir.now(), looks=session.looks,
                lengthened=session.lengthened,
                problems=session.runner.problems if session.runner else [])
-    env["settings"]["repeat"].update(session.rounds)
+    env["settings"]["repeat"].update(session.most())
     rundir.write_json(os.path.join(folder.path, "env.json"), env)
     return status, said
