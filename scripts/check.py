@@ -61,7 +61,7 @@ SANITIZER_OPTIONS = {               # beyond their defaults; a test may set its 
 
 
 class Run:
-    """A run of {name: suite}. `results`: {name: (Count, seconds, CPU seconds)}; `stop` is set when
+    """A run of {name: suite}. `results`: {name: (Count, seconds, CPU seconds)}; `stop` is true when
     the user has interrupted it."""
 
     def __init__(self, plan, make, own=()):
@@ -70,8 +70,17 @@ class Run:
             "build" if suites.is_build(name) else suite.get("line", "waits"))]
             for kind in ("build", "waits", "busy", "alone")}
         self.results, self.began = {}, {}
-        self.stop, self.lock = threading.Event(), threading.Lock()
+        self.stop, self.lock = False, threading.Lock()
         self.shown = progress.Line(self.left())
+
+    def heed_signals(self):
+        """From now on, Ctrl-C, SIGTERM and SIGHUP end the suites, however often they come, and
+        nothing else: what follows is not cut short."""
+        def heed(*_):
+            self.stop = True
+
+        for number in process.ENDING:
+            signal.signal(number, heed)
 
     def left(self):
         """Return how many seconds are left when nothing else runs on this machine."""
@@ -108,8 +117,8 @@ class Run:
             print(*lines, sep="\n", flush=True)
 
     def call(self, command, log):
-        """Run a command, and end what it has started; return its process.Exit. Raises OSError
-        (TimeoutError is one), and KeyboardInterrupt when it is to stop."""
+        """Run a command, and end what it has started; return its process.Exit. Raises OSError when
+        there is no such program, or it was ended: it hangs, or the user has interrupted us."""
         log.write(f"$ {shlex.join(command)}\n".encode())
         child = process.spawn(command, os.sched_getaffinity(0), log, TOP)
         size, since = 0, time.monotonic()
@@ -117,16 +126,13 @@ class Run:
             while not (ended := process.wait(child, LOOK)):
                 process.reap_orphans()
                 self.look()
-                if self.stop.is_set():
-                    raise KeyboardInterrupt
+                if self.stop:
+                    raise InterruptedError("interrupted")
                 before, size = size, os.fstat(log.fileno()).st_size
                 since = time.monotonic() if size > before else since
                 if time.monotonic() - since > SILENT_LIMIT:
                     raise TimeoutError(f"printed nothing for {SILENT_LIMIT} s and was ended")
             return ended
-        except KeyboardInterrupt:
-            self.stop.set()         # the other line ends its suite at the same time
-            raise
         finally:
             end(child)
 
@@ -134,13 +140,14 @@ class Run:
         """Run a suite; return its Count, the CPU seconds of its commands, and why it was ended,
         "" if it was not."""
         suite, found, cpu, path = self.plan[name], [], 0.0, counts.LOGS / f"{name}.log"
-        own = ["env", *self.own[name]] if name in self.own else []
+        first = ["env", *self.own[name]] if name in self.own else []
+        if suite.get("line") == "busy":
+            first.append("nice")
         with open(path, "wb", buffering=0) as log:
             try:
                 for words in suites.commands(suite, self.make):
                     begin = os.fstat(log.fileno()).st_size
-                    nice = ["nice"] if suite.get("line") == "busy" else []
-                    ended = self.call(own + nice + words, log)
+                    ended = self.call(first + words, log)
                     status, cpu = ended.code, cpu + ended.cpu
                     if "make" in suite:
                         found = [Count(int(status == 0), int(status != 0))]
@@ -150,27 +157,24 @@ class Run:
                         text = path.read_bytes()[begin:].decode(errors="replace")
                         found.append(counts.judge(counts.count(text), status))
                 return counts.judge(counts.total(found), 0), cpu, ""
-            except KeyboardInterrupt:
-                self.stop.set()
-                return counts.total([*found, Count(0, 1)]), cpu, "interrupted"
             except OSError as error:
                 return counts.total([*found, Count(0, 1)]), cpu, str(error)
 
     def line(self, kind):
         """Run the suites of a line. On a terminal only what failed is said."""
         for name in self.lines[kind]:
-            broken = [one for one in suites.builds_of(name, self.plan[name])
-                      if one in self.results and self.results[one][0].failed]
-            if self.stop.is_set():
+            if self.stop:
                 return
             if not self.shown.terminal:
                 self.say(f"{name}: {self.plan[name]['about']}")
             self.began[name] = time.monotonic()
             self.look()
-            if broken:          # its log is that of an earlier run
-                (counts.LOGS / f"{name}.log").unlink(missing_ok=True)
-            counted, cpu, why = (Count(0, 1), 0, "not run: its build failed") if broken \
-                else self.suite(name)
+            if any(one in self.results and self.results[one][0].failed
+                   for one in suites.builds_of(name, self.plan[name])):
+                (counts.LOGS / f"{name}.log").unlink(missing_ok=True)   # of an earlier run
+                counted, cpu, why = Count(0, 1), 0, "not run: its build failed"
+            else:
+                counted, cpu, why = self.suite(name)
             self.results[name] = counted, time.monotonic() - self.began[name], cpu
             if counted.failed or not self.shown.terminal:
                 log = counts.log_of(name)[-counts.TAIL:] if counted.failed else []
@@ -180,20 +184,16 @@ class Run:
 
     def all(self):
         """Run everything; return the results in the order of the plan."""
-        try:
-            self.line("build")
-            with ThreadPoolExecutor() as pool:
-                with process.uninterrupted():   # signals are for the main thread
-                    busy = pool.submit(self.line, "busy")
-                try:
-                    self.line("waits")
-                    busy.result()           # raises what was raised there
-                except BaseException:
-                    self.stop.set()
-                    raise
-            self.line("alone")
-        except KeyboardInterrupt:
-            self.stop.set()
+        self.line("build")
+        with ThreadPoolExecutor() as pool:
+            busy = pool.submit(self.line, "busy")
+            try:
+                self.line("waits")
+                busy.result()       # raises what was raised there
+            except BaseException:   # for example, the terminal is gone
+                self.stop = True
+                raise
+        self.line("alone")
         self.shown.clear()
         return {name: self.results[name] for name in self.plan if name in self.results}
 
@@ -255,9 +255,8 @@ def temporary():
         os.environ["TMPDIR"] = folder
         yield
     finally:
-        with process.uninterrupted():       # a second Ctrl-C waits
-            end_the_rest()
-            scratch.remove(folder)
+        end_the_rest()
+        scratch.remove(folder)
 
 
 def main():
@@ -297,13 +296,14 @@ def main():
         run = Run({name: suite for name, suite in known.items() if name in wanted},
                   [options.make, f"-j{suites.CORES}", *variables],
                   own_path.lay(folder, wanted & {*names}, os.environ["PATH"]))
+        run.heed_signals()
         run.announce()
         good = counts.report(run.all(), left)
-    return 130 if run.stop.is_set() else int(not good)
+    return 130 if run.stop else int(not good)
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except KeyboardInterrupt:       # before the suites started, or the second Ctrl-C
+    except KeyboardInterrupt:       # before the suites started
         sys.exit(130)

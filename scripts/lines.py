@@ -6,36 +6,28 @@
 """
 
 import collections
-import io
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
+LANGUAGES = {".c": "C", ".h": "C", ".py": "Python"}
 
 
 def lines_by_folder(revision):
-    """Return {(folder, "C" or "Python"): lines} of a commit; None: of the files that git
-    tracks, as they are now."""
+    """Return {(language, folder): lines} of a commit; None: of the files that git tracks, as they
+    are now."""
+    words = ["git", "grep", "--count", "-e", "", *([revision] if revision else []), "--",
+             *(f"*{ending}" for ending in LANGUAGES)]
+    done = subprocess.run(words, cwd=TOP, check=True, text=True, capture_output=True)
     counts = collections.Counter()
-    if revision:
-        archive = subprocess.run(["git", "archive", revision], cwd=TOP, check=True,
-                                 capture_output=True).stdout
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            texts = [(one.name, tar.extractfile(one).read()) for one in tar if one.isfile()]
-    else:
-        names = subprocess.run(["git", "ls-files"], cwd=TOP, check=True, text=True,
-                               capture_output=True).stdout.splitlines()
-        texts = [(name, (TOP / name).read_bytes()) for name in names
-                 if (TOP / name).is_file()]
-    for name, text in texts:
-        language = {".c": "C", ".h": "C", ".py": "Python"}.get(Path(name).suffix)
-        depth = 2 if name.split("/")[0] in ("tests", "tools", "labs") else 1
-        if language:
-            folder = "/".join(Path(name).parent.parts[:depth]) or "."
-            counts[folder, language] += text.count(b"\n")
-            counts["total", language] += text.count(b"\n")
+    for line in done.stdout.splitlines():       # REV:PATH:LINES
+        name, _, lines = line.removeprefix(f"{revision}:").rpartition(":")
+        path = Path(name)
+        depth = 2 if path.parts[0] in ("tests", "tools", "labs") else 1
+        folder = "/".join(path.parent.parts[:depth]) or "."
+        for row in (folder, "total"):
+            counts[LANGUAGES[path.suffix], row] += int(lines)
     return counts
 
 
@@ -46,13 +38,13 @@ def print_lines(revision):
         columns = {revision[:10]: lines_by_folder(revision), **columns}
     print(f"{'lines':<34}" + "".join(f"{name:>10}" for name in columns))
     every = {row for counts in columns.values() for row in counts}
-    for row in sorted(every, key=lambda row: (row[1], row[0] == "total", row[0])):
-        print(f"{row[1]:<8}{row[0]:<26}" + "".join(f"{counts[row]:>10}"
-                                                   for counts in columns.values()))
+    for language, folder in sorted(every, key=lambda row: (row[0], row[1] == "total", row[1])):
+        print(f"{language:<8}{folder:<26}" + "".join(
+            f"{counts[language, folder]:>10}" for counts in columns.values()))
 
 
 if __name__ == "__main__":
     try:
         print_lines(sys.argv[1] if len(sys.argv) > 1 else None)
     except subprocess.CalledProcessError as error:
-        sys.exit(f"lines.py: {error.stderr.decode().strip()}")
+        sys.exit(f"lines.py: {error.stderr.strip()}")

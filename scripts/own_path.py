@@ -14,12 +14,12 @@ ALL_USE = ("build", "python", "git", "patch")
 MORE = {"fleet": "fleet-hosts"}     # what a suite also uses where root has installed it
 
 
-def read_table(text):
+def read_table():
     """Return ({thing: its programs}, {group: its members}) of packages.txt."""
-    things, _, groups = text.partition("# The second part")
-    found = re.findall(r"^(\S+) +command:(\S+) ", things, re.M)
-    return ({thing: set(names.split(",")) for thing, names in found},
-            {name: words.split() for name, words in
+    things, _, groups = TABLE.read_text("utf-8").partition("# The second part")
+    return ({thing: set(names.split(",")) for thing, names in
+             re.findall(r"^(\S+) +command:(\S+) ", things, re.M)},
+            {name: [member.lstrip("?@") for member in members.split()] for name, members in
              re.findall(r"^([\w-]+) +=\s+(.+)$", groups, re.M)})
 
 
@@ -27,17 +27,8 @@ def things_of(names, groups):
     """Return the things that groups need, optional ones too; a thing stands for itself."""
     found = set()
     for name in names:
-        members = [member.lstrip("?@") for member in groups.get(name, ())]
-        found |= things_of(members, groups) if members else {name}
+        found |= things_of(groups[name], groups) if name in groups else {name}
     return found
-
-
-def own_and_all(suite, text=None):
-    """Return the programs of the table that a suite may see, and all of the table."""
-    programs, groups = read_table(TABLE.read_text("utf-8") if text is None else text)
-    own = things_of([suite, MORE.get(suite), *ALL_USE], groups) & programs.keys()
-    return (set().union(*(programs[thing] for thing in own)),
-            set().union(*programs.values()))
 
 
 def places_without(names, folder, path):
@@ -47,11 +38,10 @@ def places_without(names, folder, path):
     for number, place in enumerate(dict.fromkeys(map(os.path.realpath, path.split(os.pathsep)))):
         programs = set(os.listdir(place)) if os.path.isdir(place) else set()
         if programs & names:
-            copy = Path(folder, str(number))
-            if not copy.exists():
-                copy.mkdir(parents=True)
-                for name in programs - names:
-                    (copy / name).symlink_to(Path(place, name))
+            copy = Path(folder, "others", str(number))
+            copy.mkdir(parents=True)
+            for name in programs - names:
+                (copy / name).symlink_to(Path(place, name))
             place = str(copy)
         places.append(place)
     return places
@@ -61,16 +51,17 @@ def lay(folder, suites, path):
     """Return {suite: settings of its environment}: its PATH, which is `path` without what the
     suite must not see. The folders that it consists of are laid out below `folder`."""
     os.chmod(folder, 0o755)     # some tests become another user
+    programs, groups = read_table()
+    others = places_without(set().union(*programs.values()), folder, path)
     found = {}
     for suite in suites:
-        own, names = own_and_all(suite)
-        places = places_without(names, folder, path)
         first = Path(folder, suite)
-        first.mkdir(parents=True)
-        for name in own:
-            if program := shutil.which(name, path=path):
-                # No link: valgrind looks for its parts next to the name that it is called by.
-                (first / name).write_text(f'#!/bin/sh\nexec "{program}" "$@"\n', "utf-8")
-                (first / name).chmod(0o755)
-        found[suite] = ["PATH=" + os.pathsep.join([str(first), *places]), "OWN_PATH=1"]
+        first.mkdir()
+        for thing in things_of([suite, MORE.get(suite), *ALL_USE], groups) & programs.keys():
+            for name in programs[thing]:
+                if program := shutil.which(name, path=path):
+                    # No link: valgrind looks for its parts next to the name that it is called by.
+                    (first / name).write_text(f'#!/bin/sh\nexec "{program}" "$@"\n', "utf-8")
+                    (first / name).chmod(0o755)
+        found[suite] = ["PATH=" + os.pathsep.join([str(first), *others]), "OWN_PATH=1"]
     return found

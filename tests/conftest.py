@@ -12,6 +12,7 @@ see servers.Server.finish for what else it owes.
 """
 
 import collections
+import contextlib
 import zlib
 from pathlib import Path
 
@@ -100,17 +101,15 @@ def executable(bin_dir, server_name):
 @pytest.fixture(scope="session")
 def redis():
     """A Redis for all tests of this process. See `own_redis`, `guestbook`."""
-    instance = PrivateRedis()
-    yield instance
-    instance.close()
+    with contextlib.closing(PrivateRedis()) as instance:
+        yield instance
 
 
 @pytest.fixture
 def own_redis():
     """A Redis that the test may stop, freeze and fill."""
-    instance = PrivateRedis()
-    yield instance
-    instance.close()
+    with contextlib.closing(PrivateRedis()) as instance:
+        yield instance
 
 
 @pytest.fixture
@@ -120,18 +119,17 @@ def durable_redis():
     Only appendfsync "always" is that strict: with "everysec", its default, a
     write may wait for an fsync that is under way, and the reply does not.
     """
-    instance = PrivateRedis("--appendonly", "yes", "--appendfsync", "always")
-    yield instance
-    instance.close()
+    with contextlib.closing(PrivateRedis("--appendonly", "yes",
+                                         "--appendfsync", "always")) as instance:
+        yield instance
 
 
 @pytest.fixture
 def faulty_redis(redis):
     """A proxy before the Redis of all tests; a test can make it misbehave."""
     redis("FLUSHALL")
-    instance = FaultyRedis(redis.port)
-    yield instance
-    instance.close()
+    with contextlib.closing(FaultyRedis(redis.port)) as instance:
+        yield instance
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ FOLDER holds the objects of common/; those of the mains are next to it.
 1. The pure layer is everything that http_conn and the other roots reach: each
    object whose symbols they use, the objects whose symbols those use, and so on.
    No object of it may call a function that waits or touches the world: sockets,
-   poll, files, the clock, the log, threads, processes, hiredis. The objects in
-   FILE_OBJECTS may open, examine and read regular files, for which Linux has no
-   non-blocking call. They may do nothing else. CLOCK_OBJECTS may read a clock.
+   poll, files, the clock, the log, threads, processes, hiredis. Two may call some of
+   them (MAY_CALL): one opens, examines and reads regular files, for which Linux has
+   no non-blocking call; the other reads a clock.
 2. No driver belongs to the pure layer. A driver decides which task runs or waits.
 3. No object except `signals` has a writable variable. Data that changes belongs
    to a caller, so that the same code is safe in threads and in processes.
@@ -29,6 +29,7 @@ failed. tests/frame/test_layering.py shows that each rule can fail.
 """
 
 import collections
+import graphlib
 import os
 import re
 import shlex
@@ -50,15 +51,12 @@ DRIVERS = {"serve_blocking", "event_loop", "redis", "redis_async", "redis_resolv
            "options", "output", "access_log", "site_open", "fatal", "accept",
            "descriptors", "room"}
 
-# Objects that open the files of the site and its templates, and what they may
-# call (openat2 has no wrapper in glibc, so it needs syscall).
-FILE_OBJECTS = {"file_table"}
-FILE_CALLS = {"open", "openat", "syscall", "fstat", "fstatat", "pread", "close",
-              "readlink"}
-
-# The page that computes until its thread has used the CPU time that was asked for.
-CLOCK_OBJECTS = {"compute"}
-CLOCK_CALLS = {"clock_gettime"}
+# The exceptions: what opens the files of the site and its templates (openat2 has no
+# wrapper in glibc, so it needs syscall), and the page that computes until its thread
+# has used the CPU time that was asked for.
+MAY_CALL = {"file_table": {"open", "openat", "syscall", "fstat", "fstatat", "pread",
+                           "close", "readlink"},
+            "compute": {"clock_gettime"}}
 
 # What the pure layer includes besides a header for each of its objects.
 TYPES = {"clock", "redis_command", "shortage", "site"}
@@ -189,10 +187,7 @@ def forbidden_calls(objects, name):
     """Return the functions that an object of the pure layer must not call."""
     ours = {symbol for found in objects.values() for symbol in found.defined}
     called = {plain_name(symbol) for symbol in objects[name].undefined - ours}
-    bad = {symbol for symbol in called if FORBIDDEN.fullmatch(symbol)}
-    if name in FILE_OBJECTS:
-        return bad - FILE_CALLS
-    return bad - CLOCK_CALLS if name in CLOCK_OBJECTS else bad
+    return {symbol for symbol in called if FORBIDDEN.fullmatch(symbol)} - MAY_CALL.get(name, set())
 
 
 def calendar_waits(objects):
@@ -200,8 +195,7 @@ def calendar_waits(objects):
     results = []
     for name, found in objects.items():
         bad = CALENDAR_WAITS & {plain_name(symbol) for symbol in found.undefined}
-        results.append((not bad, f"{name} waits until a time of day: "
-                                 f"{', '.join(sorted(bad))}"))
+        results.append((not bad, f"{name} waits until a time of day: {', '.join(sorted(bad))}"))
     return results
 
 
@@ -216,8 +210,7 @@ def names_without_source(sources):
     module that is renamed must not leave its rule."""
     return [(source_of(sources, name) is not None,
              f"the rules name {name}, but there is no common/{name}.c")
-            for name in sorted(DRIVERS | FILE_OBJECTS | CLOCK_OBJECTS | MAY_VARY
-                               | READS_REPLIES)]
+            for name in sorted({*DRIVERS, *MAY_CALL, *MAY_VARY, *READS_REPLIES})]
 
 
 def includes(sources):
@@ -229,27 +222,13 @@ def includes(sources):
     return found
 
 
-def circle(found, start):
-    """Return the shortest way through {module: modules} from `start` back to it,
-    as a list of names, or None."""
-    ways = collections.deque([[start]])
-    seen = set()
-    while ways:
-        way = ways.popleft()
-        for name in sorted(found.get(way[-1], ())):
-            if name == start:
-                return [*way, start]
-            if name not in seen:
-                seen.add(name)
-                ways.append([*way, name])
-    return None
-
-
-def circles(found):
-    """Return the results of rule 5 for {module: modules}: (passed, sentence)."""
-    ways = {name: circle(found, name) for name in sorted(found)}
-    return [(way is None, f"{name} includes itself: {' > '.join(way or [])}")
-            for name, way in ways.items()]
+def circle(found):
+    """Return the result of rule 5 for {module: modules that it includes}: (passed, sentence)."""
+    try:
+        graphlib.TopologicalSorter(found).prepare()
+    except graphlib.CycleError as error:
+        return False, f"these include each other: {' > '.join(reversed(error.args[1]))}"
+    return True, ""
 
 
 def examine(objects):
@@ -317,7 +296,7 @@ def main():
                *calendar_waits({**objects, **mains})]
     if sources.is_dir():
         results += [*names_without_source(sources), *compile_alone(sources, layer),
-                    *circles(includes(sources)),
+                    circle(includes(sources)),
                     (len(mains) == 7, f"{len(mains)} of 7 mains are there")]
     failed = [why for passed, why in results if not passed]
     for why in failed:

@@ -39,11 +39,13 @@ def test_what_the_pure_layer_may_include(tmp_path, include, passes):
     assert [passed for passed, _ in layering.compile_alone(tmp_path, {"text"})] == [passes]
 
 
-def test_a_circle_of_includes_is_found(tmp_path):
-    for name, included in [("a.h", "b"), ("b.c", "c"), ("c.h", "a"), ("d.c", "c")]:
+@pytest.mark.parametrize("last, passes", [("a", False), ("e", True)])
+def test_a_circle_of_includes_is_found(tmp_path, last, passes):
+    for name, included in [("a.h", "b"), ("b.c", "c"), ("c.h", last), ("d.c", "c")]:
         (tmp_path / name).write_text(f'#include <d.h>\n#include "{included}.h"\n')
-    found = [why for passed, why in layering.circles(layering.includes(tmp_path)) if not passed]
-    assert len(found) == 3 and found[0] == "a includes itself: a > b > c > a"
+    passed, why = layering.circle(layering.includes(tmp_path))
+    assert passed == passes
+    assert passes or why.rpartition(": ")[2] in ("a > b > c > a", "b > c > a > b", "c > a > b > c")
 
 
 # A tree of made-up modules. Each has the name of a real one, since the rules go
@@ -52,28 +54,18 @@ MADE_UP = {
     # Pure, and it reaches everything below.
     "http_conn": """
         int router_a(void); int file_table_open(const char *); int text_b(int);
-        const char *const names[] = {"a", "b"};
         int http_conn_a(void);
         int http_conn_a(void) { return router_a() + file_table_open("") + text_b(1); }""",
     # Calls nothing that is forbidden, but reaches what does.
     "router": """
         int indirect_c(char *); int router_a(void); int net_d(void);
-        int compute_e(void);
-        int router_a(void) { char c[9];
-            return indirect_c(c) + net_d() + compute_e(); }""",
+        int router_a(void) { char c[9]; return indirect_c(c) + net_d(); }""",
     # Two steps away from the root.
     "indirect": """
         #include <unistd.h>
         #include <poll.h>
-        #include <time.h>
-        #include <hiredis.h>
-        int indirect_c(char *p); int redis_reply_ours(void);
-        int indirect_c(char *p) { struct timespec t; clock_gettime(0, &t);
-            redisCommand(0, "PING");
-            return (int)read(poll(0, 0, 1), p, 9) + redis_reply_ours(); }""",
-    # Our own names are no hiredis.
-    "redis_reply": """
-        int redis_reply_ours(void); int redis_reply_ours(void) { return 1; }""",
+        int indirect_c(char *p);
+        int indirect_c(char *p) { return (int)read(poll(0, 0, 1), p, 9); }""",
     # A driver. The check reports the step into it and looks no further.
     "net": """
         #include <unistd.h>
@@ -81,21 +73,11 @@ MADE_UP = {
     # The exception, with one call that it does not cover.
     "file_table": """
         #include <fcntl.h>
-        #include <sys/stat.h>
         #include <time.h>
         #include <unistd.h>
         int file_table_open(const char *name);
-        int file_table_open(const char *name) { struct stat s; char c;
-            int fd = openat(3, name, O_RDONLY);
-            if (fstat(fd, &s) || fstatat(3, name, &s, 0) || pread(fd, &c, 1, 0) < 1)
-                close(fd);
-            return (int)syscall(1) + (int)time(0); }""",
-    # The other exception, with one call that it does not cover.
-    "compute": """
-        #include <time.h>
-        int compute_e(void);
-        int compute_e(void) { struct timespec t; clock_gettime(0, &t);
-            return (int)time(0); }""",
+        int file_table_open(const char *name) {
+            return openat(3, name, O_RDONLY) + close(4) + (int)time(0); }""",
     # Variables of every kind, and constants that are none.
     "text": """
         int counter; static int started = 1; static __thread int mine;
@@ -106,34 +88,21 @@ MADE_UP = {
         int text_b(int n) { static int calls; mine += n + number;
             return calls++ + counter++ + started++ + mine; }
         const char *text_c(int n) { movable[n] = fixed[n]; return movable[1 - n]; }""",
-    # Not reached: a driver may do what it likes.
-    "event_loop": """
-        #include <sys/epoll.h>
-        int event_loop_a(void); int event_loop_a(void) { return epoll_create1(0); }""",
-}
-
-EXPECTED = {
-    "http_parser.o, a root of the pure layer, is missing",
-    "http_response.o, a root of the pure layer, is missing",
-    "page.o, a root of the pure layer, is missing",
-    "guestbook.o, a root of the pure layer, is missing",
-    "bytes.o, a root of the pure layer, is missing",
-    "router > indirect calls clock_gettime, poll, read, redisCommand",
-    "router reaches a driver: net (net_d)",
-    "http_conn > file_table calls time",
-    "router > compute calls time",
-    "common/text.c has variables: calls, counter, mine, movable, started",
 }
 
 
 def test_each_finding_in_a_tree_of_compiled_modules(tmp_path):
     """With what a compiler and nm make of them."""
     compiler = shlex.split(os.environ.get("CC", "gcc"))
-    hiredis = shlex.split("\n".join(layering.output("pkg-config", "--cflags", "hiredis")))
     for name, source in MADE_UP.items():
-        subprocess.run([*compiler, *hiredis, "-O2", "-fPIE", "-w", "-D_GNU_SOURCE",
+        subprocess.run([*compiler, "-O2", "-fPIE", "-w", "-D_GNU_SOURCE",
                         "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2", "-c", "-x", "c", "-",
                         "-o", tmp_path / f"{name}.o"], input=source, text=True, check=True)
     found = {why for passed, why in layering.examine(layering.read_folder(tmp_path))
              if not passed}
-    assert found == EXPECTED
+    missing = {why for why in found if why.endswith("is missing")}
+    assert found - missing == {
+        "router > indirect calls poll, read", "router reaches a driver: net (net_d)",
+        "http_conn > file_table calls time",
+        "common/text.c has variables: calls, counter, mine, movable, started"}
+    assert "http_parser.o, a root of the pure layer, is missing" in missing

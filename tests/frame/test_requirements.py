@@ -24,14 +24,9 @@ def named(text):
     return dict(re.findall(r"^([\w.-]+)==(\S+)$", text.lower(), re.MULTILINE))
 
 
-def test_there_are_lists():
-    assert len(FILES) == len({*FILES}) >= 6
-    script = (TOP / "scripts/pin_requirements.sh").read_text()
-    assert all(f" {name}" in script for name in FILES)
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_each_package_is_pinned_with_hashes(name):
+    assert f" {name}" in (TOP / "scripts/pin_requirements.sh").read_text()
     text = (TOP / name).with_suffix(".txt").read_text()
     found = dict(PINNED.findall(text))
     rest = PINNED.sub("", text)

@@ -5,30 +5,18 @@ import shlex
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.servers import FOLDERS
-
-TOP = Path(__file__).resolve().parents[2]
-NAMES = list(FOLDERS)
+from tests.support.processes import wait_for
+from tests.support.servers import FOLDERS, TOP
 
 
 def run(*command, **settings):
     """Run a command in the project's folder; return the CompletedProcess."""
-    settings.setdefault("cwd", TOP)
     return subprocess.run(command, capture_output=True, text=True, check=False,
-                          timeout=120, **settings)
-
-
-def wait_for(condition):
-    """Wait until the condition holds; AssertionError after a minute."""
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+                          timeout=120, cwd=TOP, **settings)
 
 
 # ---------------------------------------------------------------- with_redis.sh
@@ -37,12 +25,30 @@ WITH_REDIS = TOP / "scripts/with_redis.sh"
 ASK = 'echo ${1#unix:}; redis-cli -s ${1#unix:} ping'
 
 
+def wait_until_gone(socket):
+    """Wait until the folder of a private Redis is removed, then there is no such process:
+    Redis shows where it listens as `redis-server unixsocket:PATH`."""
+    wait_for(lambda: not Path(socket).parent.exists(), "the folder to be removed")
+    assert not is_named(socket)
+
+
+def is_named(word):
+    """Return whether a process has the word in its command line."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if word.encode() in path.read_bytes():
+                return True
+        except OSError:
+            pass                        # ended in between
+    return False
+
+
 def test_the_command_finds_a_redis_that_is_gone_afterwards():
     """The exit status is the command's."""
     done = run(WITH_REDIS, "sh", "-c", f"{ASK}; exit 7", "sh", "@REDIS@")
     socket, pong = done.stdout.splitlines()
     assert pong == "PONG" and done.returncode == 7
-    wait_for(lambda: not Path(socket).parent.exists())
+    wait_until_gone(socket)
 
 
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
@@ -66,8 +72,7 @@ def test_an_interrupt_before_redis_runs_leaves_no_folder(tmp_path, name):
 def test_a_missing_program_is_named(tmp_path, there, missing):
     for name in there:
         (tmp_path / name).symlink_to("/bin/true")
-    done = subprocess.run([WITH_REDIS, "true"], env={"PATH": str(tmp_path)},
-                          capture_output=True, text=True, check=False, timeout=60)
+    done = run(WITH_REDIS, "true", env={"PATH": str(tmp_path)})
     assert done.returncode == 1
     assert f"no {missing} here; scripts/deps.sh run fetches it" in done.stderr
 
@@ -89,35 +94,19 @@ def test_redis_ends_after_the_command(number):
                                    signal.SIGINT, signal.SIG_DFL))
     socket = command.stdout.readline().strip()
     assert command.stdout.readline() == "PONG\n"
-    assert processes_with(socket)
+    assert is_named(socket)
     os.killpg(command.pid, number)
     status = command.wait(timeout=60)
     if number != signal.SIGKILL:
         assert status == 3
         assert command.stdout.read() == f"{socket}\nPONG\n"
-    wait_for(lambda: not Path(socket).parent.exists())
-    assert not processes_with(socket)
+    wait_until_gone(socket)
 
 
 def test_redis_outlives_the_command_for_its_children():
     work = f"{ASK}; (sleep 0.3; {ASK}) & exit 0"
     done = run(WITH_REDIS, "sh", "-c", work, "sh", "@REDIS@")
     assert done.stdout.count("PONG") == 2
-
-
-def processes_with(word):
-    """Return the pids of processes with the word in their command line.
-
-    Redis shows where it listens as `redis-server unixsocket:PATH`.
-    """
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if word.encode() in path.read_bytes():
-                found.append(int(path.parent.name))
-        except OSError:
-            pass                        # ended in between
-    return found
 
 
 # --------------------------------------------------------------------- Makefile
@@ -133,19 +122,16 @@ def test_a_mac_is_told_where_to_go(tmp_path):
     """First of all, and nothing else."""
     (tmp_path / "uname").write_text("#!/bin/sh\necho Darwin\n")
     (tmp_path / "uname").chmod(0o755)
-    for target in ("all", "test", "compare"):
-        done = run("make", target, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
-        assert done.returncode == 2 and not done.stdout
-        assert "Linux only" in done.stderr.splitlines()[0]
-        assert "docs/howto/containers.md" in done.stderr
+    done = run("make", "test", env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert done.returncode == 2 and not done.stdout
+    assert "Linux only" in done.stderr.splitlines()[0]
+    assert "docs/howto/containers.md" in done.stderr
 
 
 def test_help_names_every_command():
-    words = make("help").stdout.split()
-    for target in ("all check check-all test check-shape compare study report deps doctor install "
-                   "uninstall clean format tidy compile_commands.json help diff-01-02 "
-                   "run-07").split():
-        assert target in words
+    assert set("all check check-all test check-shape compare study report deps doctor install "
+               "uninstall clean format tidy compile_commands.json help diff-01-02 run-07"
+               .split()) <= set(make("help").stdout.split())
 
 
 def test_users_flags_replace_the_optimization_alone():
@@ -168,7 +154,7 @@ def test_variables_reach_the_check_as_they_were_given():
 
 def test_what_is_installed_runs_and_is_removed_again(tmp_path):
     assert make("install", f"DESTDIR={tmp_path}", "PREFIX=/opt/z").returncode == 0
-    for name in NAMES:
+    for name in FOLDERS:
         done = run(tmp_path / "opt/z/bin" / f"zerohttpd-{name}", "--version")
         assert done.returncode == 0
     assert (tmp_path / "opt/z/share/zerohttpd/public/index.html").is_file()

@@ -26,10 +26,16 @@ ARROWS = {
 }
 # What tools/kit/client.py does for all.
 HTTP = ("http", "urllib.request", "requests")
-WIDTH = 100
-FILES = sorted(path for part in ("tools", "labs", "variants")
-               for path in (TOP / part).rglob("*.py"))
-RECORDED = TOP / "tests/observe/test_pure.py"       # lines of strace
+FUNCTION, MODULE, WIDTH = 50, 400, 100          # lines, lines, columns
+RECORDED = "tests/observe/test_pure.py"         # lines of strace, as long as they were
+
+
+def sources(*pathspecs):
+    """Return {path below TOP: text} of the Python that git tracks."""
+    done = subprocess.run(["git", "ls-files", *pathspecs], cwd=TOP, capture_output=True,
+                          text=True, check=True)
+    return {path: (TOP / path).read_text() for path in done.stdout.split()
+            if (TOP / path).exists()}
 
 
 def owner_of(module):
@@ -39,7 +45,7 @@ def owner_of(module):
 
 
 def imports(text):
-    """Yield what a module imports, as dotted names."""
+    """Yield what a module imports, as dotted names, also inside its functions."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names)
@@ -56,59 +62,30 @@ def backward(module, text):
 
 
 def test_arrows_go_one_way():
-    """The product imports nothing from the tests, and no package one that imports it."""
-    wrong = []
-    for path in FILES:
-        module = ".".join(path.relative_to(TOP).with_suffix("").parts)
-        if module != "tools.__init__":
-            wrong += [(module, name) for name in backward(module, path.read_text())]
-    assert len(FILES) > 100 and not wrong
-
-
-def test_http_has_one_client():
-    """Of tools/kit."""
-    assert not [(path, name) for path in FILES for name in imports(path.read_text())
-                if any(f"{name}.".startswith(f"{one}.") for one in HTTP)]
-
-
-def test_an_arrow_that_points_backwards_is_seen():
-    """In any form of import, also inside a function."""
-    assert backward("tools.stats.summary", "from tools.bench import plan") \
-        == ["tools.bench.plan"]
+    """The product imports nothing from the tests, no package one that imports it, and HTTP has one
+    client."""
     assert backward("tools.bench.run.cell", "def f():\n import tools.bench.command") \
         == ["tools.bench.command"]
+    wrong = []
+    for path, text in sources("tools/*.py", "labs/*.py", "variants/*.py").items():
+        module = path.removesuffix(".py").replace("/", ".")
+        if module != "tools.__init__":
+            wrong += [(module, name) for name in backward(module, text)]
+        wrong += [(module, name) for name in imports(text)
+                  if any(f"{name}.".startswith(f"{one}.") for one in HTTP)]
+    assert not wrong
 
 
-def test_a_line_has_100_columns_at_most():
-    """One width for all Python; what programs printed is as long as it is."""
-    tests = set((TOP / "tests").rglob("*.py")) - {RECORDED}
-    assert not [f"{path}:{number}" for path in (*FILES, *tests, *(TOP / "scripts").glob("*.py"))
-                for number, line in enumerate(path.read_text().splitlines(), 1)
-                if len(line) > WIDTH]
-
-
-# Python is read, too: no longer functions than in C, no longer modules.
-FUNCTION, MODULE = 50, 400
-
-
-def too_long(path, text):
-    """Return what is too long in a module: its functions, or its path."""
-    functions = [f"{path}: {node.name}" for node in ast.walk(ast.parse(text))
-                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-                 and node.end_lineno - node.lineno >= FUNCTION]
-    return functions + [path] * (text.count("\n") > MODULE)
-
-
-def test_no_module_and_no_function_is_too_long():
-    done = subprocess.run(["git", "ls-files", "*.py"], cwd=TOP, capture_output=True,
-                          text=True, check=True)
-    found = {one for path in done.stdout.split() if (TOP / path).exists()
-             for one in too_long(path, (TOP / path).read_text())}
-    assert not found
-
-
-def test_one_line_too_many_is_seen():
-    """Of a function, and of a module."""
-    body = "def f():\n" + "    x = 1\n" * (FUNCTION - 1)
-    assert not too_long("a.py", body) and too_long("a.py", body + "    x = 1\n") == ["a.py: f"]
-    assert not too_long("a.py", "\n" * MODULE) and too_long("a.py", "\n" * (MODULE + 1)) == ["a.py"]
+def test_what_is_read_is_short():
+    """Python is read, as C is: its lines, its functions, its modules."""
+    wrong = []
+    for path, text in sources("*.py").items():
+        lines = text.splitlines()
+        wrong += [f"{path}:{number}: columns" for number, line in enumerate(lines, 1)
+                  if len(line) > WIDTH and path != RECORDED]
+        wrong += [f"{path}: {node.name}" for node in ast.walk(ast.parse(text))
+                  if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+                  and node.end_lineno - node.lineno >= FUNCTION]
+        if len(lines) > MODULE:
+            wrong.append(path)
+    assert not wrong
