@@ -1,4 +1,5 @@
-"""Every command that a document quotes exists, and so do its options."""
+"""Every command that a document quotes exists, and so do its options. Every link leads to a file
+that exists, and every #anchor to a heading."""
 
 import functools
 import itertools
@@ -8,23 +9,19 @@ import shlex
 import shutil
 import subprocess
 import sys
+from urllib.parse import unquote
 
-from tests.docs.conftest import ENVIRONMENT, GUIDES, PAGES, TOP, name_of, tokens
+from tests.docs.conftest import ENVIRONMENT, GUIDES, PAGES, READ, TOP, name_of, tokens
 from tools.bench import config as settings
 from tools.kit.servers import ARCHITECTURES
 from tools.observe import what_if as model_command
 
 SERVERS = {one.name for one in ARCHITECTURES}
 
-# Programs of others that documents name. Those that come with the groups of
-# scripts/deps.sh must be there; the rest is checked where it is installed.
+# Programs of others that must be there: they come with the groups of scripts/deps.sh. Those
+# that documents name apart from these are checked where they are installed.
 REQUIRED = {"ab", "wrk", "httperf", "redis-cli", "strace", "nm", "git",
             "objdump"}
-OTHERS = {"perf", "nstat", "ss", "curl", "head", "vmstat", "ulimit", "printf",
-          "ps", "cc", "cp", "cat", "kill", "pkill", "xz", "xzcat", "pgrep", "prlimit", "truncate",
-          "ls", "timeout", "apt-get", "echo", "gdb", "patch", "grep", "sysctl", "man",
-          "seq", "yes", "tar", "mkdir", "redis-server", "python3", "docker", "podman", "ssh",
-          "cargo"}
 
 # Names of make's variables that our Makefile leaves to others to read.
 READ_BY_SCRIPTS = {"FROM", "SERVERS", "ARGS", "NO_INSTALL", "DESTDIR", "ONLY",
@@ -150,11 +147,18 @@ def has_option(words, option):
                (["--help"], ["-h"], ["--help", "all"]))
 
 
+def of_others(word):
+    """Return whether a word names a program of another project that has to be here, or is."""
+    return word in REQUIRED or bool(
+        re.fullmatch(r"[a-z][\w-]*", word) and word != "make" and not own_program(word)
+        and shutil.which(word))
+
+
 def test_other_programs_have_these_options():
     """Their help names the long options. What follows the path of a program, or the name of our
     image, is for that program; `docker compose` is a plugin, which may be missing."""
     wrong = []
-    for where, words in everywhere((REQUIRED | OTHERS).__contains__):
+    for where, words in everywhere(of_others):
         if not shutil.which(words[0]):
             wrong += [(where, "is not installed")] if words[0] in REQUIRED else []
         elif words[:2] != ["docker", "compose"]:
@@ -164,9 +168,27 @@ def test_other_programs_have_these_options():
     assert not wrong
 
 
-def test_every_command_is_looked_at():
-    """What looks like a command of two words or more is one of the above."""
-    unknown = everywhere(lambda word: re.fullmatch(r"[a-z][\w-]*", word)
-                         and word not in REQUIRED | OTHERS | {"make"}
-                         and not own_program(word) and shutil.which(word))
-    assert not [one for one in unknown if len(one[1]) > 1]
+# ---------------------------------------------------------------------- links
+
+def broken(path):
+    """Yield (target, why) of the links in a document that lead nowhere."""
+    for _, token in tokens(path):
+        target = unquote(str(token.attrs.get("href") or token.attrs.get("src", "")))
+        if not target or re.match(r"https?://|mailto:", target):
+            continue
+        where, _, anchor = target.partition("#")
+        there = (path.parent / where).resolve() if where else path
+        if not there.exists():
+            yield target, "there is no such file"
+        elif TOP not in [there, *there.parents]:
+            yield target, "leads out of the repository"
+        elif anchor and anchor not in {one.attrs.get("id")
+                                       for _, one in tokens(there)}:
+            yield target, "there is no such heading"
+
+
+def test_links_lead_somewhere():
+    """Files, folders, pictures, headings."""
+    wrong = [f"{name_of(path)}: {target}: {why}" for path in PAGES + GUIDES + READ
+             for target, why in broken(path)]
+    assert not wrong, "\n".join(wrong)

@@ -1,9 +1,10 @@
-"""The glossary: a chapter or explanation links each of its terms where it first uses it."""
+"""The glossary: a chapter or explanation links each of its terms where it first uses it. (That a
+linked term is there, make book checks.)"""
 
 import functools
 import re
 
-from tests.docs.conftest import CHAPTERS, DOCS, PAGES, name_of
+from tests.docs.conftest import CHAPTERS, DOCS, name_of
 
 GLOSSARY = DOCS / "reference" / "glossary.md"
 READ_BY_LEARNERS = [*CHAPTERS, *sorted((DOCS / "explanation").glob("*.md"))]
@@ -48,15 +49,6 @@ def unlinked(text):
                           prose, re.IGNORECASE)
         if first and first.start() < linked.get(lead(term), len(text)):
             yield text.count("\n", 0, first.start()) + 1, " ".join(first[0].split())
-
-
-def test_every_linked_term_is_in_the_glossary():
-    known, used = set(map(lead, terms())), set()
-    for path in PAGES:
-        for role in ROLE.finditer(path.read_text()):
-            used.add(lead(role[2] or role[1]))
-            assert lead(role[2] or role[1]) in known, (name_of(path), role[0])
-    assert len(used) > 20
 
 
 def test_a_page_links_each_term_where_it_first_uses_it():

@@ -40,10 +40,6 @@ def test_a_chapter_has_a_replay_of_its_server_and_the_simulator_with_a_control(s
     assert len(replay.page(data).encode()) < 600_000
 
 
-def test_the_replays_of_all_seven_stay_small():
-    assert sum(len(replay.page(recorded(one.name)).encode()) for one in ARCHITECTURES) < 2_000_000
-
-
 WAY_BACK = """const a = document.querySelector('#home a');
               return a.getClientRects().length > 0 && a.href"""
 

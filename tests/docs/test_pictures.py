@@ -1,11 +1,20 @@
-"""Pictures as Chromium draws them: text stays within its picture and its box, crosses no line and
+"""Pictures: as Chromium draws them, text stays within its picture and its box, crosses no line and
 no other text. Its letters are those of the machine, which may be wider than ours."""
+
+import re
 
 import pytest
 
+from tests.docs.conftest import TOP
+from tools.book import overview, pictures
+from tools.kit import states
+from tools.report import styles
+from tools.results import rundir
+
 # Curves may cross the names of levels, and a flame graph is made of boxes that are cut.
-DRAWINGS = "picture-*-light.svg"
-OTHERS = ("curve-*", "counted-*", "response-*", "shape-*", "published-*", "exact-*")
+DRAWINGS = ("picture-*",)
+CHARTS = ("curve-*", "counted-*", "response-*", "shape-*", "published-*", "exact-*",
+          "overview-wide")
 LOOK = """const [strict] = arguments, faults = [];
 for (const svg of document.querySelectorAll("svg")) {
   const ground = svg.getBoundingClientRect(), seen = [], name = svg.parentElement.id,
@@ -40,45 +49,46 @@ for (const svg of document.querySelectorAll("svg")) {
   }
 }
 return faults;"""
+TIMELINES = sorted((TOP / "docs" / "results" / "timelines").glob("*.svg*"))
+SMALLEST = 11           # pixels, of a timeline that is 800 wide
 
 
-def look(browser, folder, pictures, strict):
-    """Return the faults of pictures, {name: SVG}, each drawn as it is in a page of 720 pixels."""
-    page = folder / "page.html"
+@pytest.mark.parametrize("kinds, strict", [(DRAWINGS, True), (CHARTS, False)],
+                         ids=["drawings", "charts"])
+def test_text_in_pictures(browser, book, tmp_path, kinds, strict):
+    """Each picture is as in a page of 720 pixels. Only in a drawing, no text crosses a line or the
+    edge of a box."""
+    drawn = {path.stem: path.read_text() for kind in kinds
+             for path in sorted((book / "_images").glob(f"{kind}-light.svg"))}
+    page = tmp_path / "page.html"
     page.write_text("<meta charset=utf-8>" + "".join(
         f"<div id=\"{name}\" style='width: 720px'>{svg[svg.index('<svg'):]}</div>"
-        for name, svg in pictures.items()))
+        for name, svg in drawn.items()))
     browser.get(page.as_uri())
-    return browser.execute_script(LOOK, strict)
+    assert drawn and not browser.execute_script(LOOK, strict)
 
 
-def test_text_in_drawings(browser, book, tmp_path):
-    """It stays in its box, and crosses no line."""
-    drawn = {path.stem: path.read_text() for path in sorted((book / "_images").glob(DRAWINGS))}
-    assert len(drawn) > 10
-    faults = look(browser, tmp_path, drawn, True)
-    assert not faults
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_a_drawing_has_colours_for_both_themes(name):
+    """Those of our other pictures, each of which has its like on a dark page."""
+    known = {*(colour[0] for colour in vars(styles).values() if isinstance(colour, tuple)),
+             *(kind[1] for kind in states.KINDS.values())}
+    assert set(re.findall("#[0-9a-f]{6}", pictures.picture(name)[0])) <= known
 
 
-def test_text_in_charts(browser, book, tmp_path):
-    """No title is cut, and no name is drawn over another."""
-    drawn = {path.stem: path.read_text() for kind in OTHERS
-             for path in sorted((book / "_images").glob(f"{kind}-light.svg"))}
-    assert len(drawn) > 20
-    faults = look(browser, tmp_path, drawn, False)
-    assert not faults
+@pytest.mark.parametrize("path", TIMELINES, ids=lambda one: one.stem)
+def test_words_of_a_timeline_can_be_read_at_800_pixels(path):
+    """In a page of the book and in the README."""
+    text = rundir.read_text(path.with_suffix("") if path.suffix == ".xz" else path)
+    width = int(re.search(r"viewBox='0 0 (\d+) ", text)[1])
+    sizes = [float(size) for size in re.findall(r"font-size='([\d.]+)'", text)]
+    assert sizes and min(sizes) * 800 / width >= SMALLEST
 
 
-@pytest.mark.parametrize("inside, fault", [
-    ('<text x="80" y="20">too long for it</text>', "leaves the picture"),
-    ('<text x="9" y="20">words</text><text x="30" y="24">words</text>', "drawn over"),
-    ('<rect x="5" y="5" width="30" height="20" stroke="#000"/><text x="9" y="20">words</text>',
-     "crosses a box"),
-    ('<path d="M20,0V40" stroke="#000"/><text x="9" y="20">words</text>', "crosses a line"),
-    ('<rect x="5" y="5" width="90" height="20" stroke="#000"/><text x="9" y="20">words</text>',
-     None)])
-def test_faults_are_seen(browser, tmp_path, inside, fault):
-    """Of each kind one; and none where all is well."""
-    found = look(browser, tmp_path, {"made": '<svg xmlns="http://www.w3.org/2000/svg" '
-                                     f'viewBox="0 0 120 40" font-size="12">{inside}</svg>'}, True)
-    assert [one for one in found if fault and fault in one] if fault else not found
+def test_the_readme_has_the_picture_of_the_book():
+    """In both themes; `python3 -m tools.book.overview` draws it."""
+    readme = (TOP / "README.md").read_text()
+    for theme, text in overview.in_both().items():
+        assert overview.README[theme].read_text() == text
+        assert str(overview.README[theme].relative_to(TOP)) in readme
+    assert f'alt="{overview.ALT}"' in readme

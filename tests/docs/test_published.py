@@ -64,25 +64,3 @@ def test_bars_have_the_rates_of_the_tables(name):
     rates = [{cell for row in one["rows"] for cell in row if isinstance(cell, int)}
              for one in given.tables]
     assert all(any(set(best.values()) <= some for some in rates) for best in bars)
-
-
-def test_what_was_computed_here_is_right():
-    """CPU time a request, and the growth of memory a connection."""
-    for _, _, _, user, system, cpu, _ in next(
-            one["rows"] for one in published("answer").tables if one["name"] == "cells"):
-        assert cpu == pytest.approx(user + system, abs=0.051)
-    by_name = {one["name"]: one for one in published("hello").tables}
-    first, last = by_name["memory"]["rows"][0], by_name["memory"]["rows"][-1]
-    assert [each for _, each in by_name["growth"]["rows"]] == [
-        round((b - a) * 1e9 / (last[0] - first[0])) for a, b in zip(first[1:], last[1:])]
-
-
-def test_each_table_of_these_pages_has_a_caption():
-    """Those of directives have one of their own, or a `:caption:`."""
-    for path in [*PAGES.values(), DOCS / "reference" / "experiments.md"]:
-        text = path.read_text("utf-8")
-        assert not re.findall(
-            r"^:::\{(?:across|costs|open-loop|carried)\}.*\n(?!(?::variant:.*\n)?:caption: )",
-            text, re.MULTILINE), path.name
-        found = re.findall(r"(?<!\|\n)^\|(?=.*\n\|[-:])", text, re.MULTILINE)
-        assert len(found) == len(re.findall(r"^:+\{table\} \S", text, re.MULTILINE)), path.name

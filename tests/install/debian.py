@@ -3,7 +3,6 @@ for. It stands in build/bare-RELEASE/, laid out once. Commands run in it with a 
 network of this machine, processes and /sys as on a machine of its own, and no init."""
 
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -109,9 +108,3 @@ class Debian:
                    "private", "sh", "-ec", ENTER, "sh", self.root, scratch, self.home(user),
                    *become, "env", "-i", f"HOME={home}", f"PATH={PATHS[user]}",
                    "LC_ALL=C.UTF-8", "sh", "-c", command, seconds=seconds)
-
-
-def counted(text):
-    """Return the last `N passed, N failed` of a text as two numbers, or None."""
-    found = re.findall(r"^(\d+) passed, (\d+) failed$", text, re.M)
-    return found and tuple(map(int, found[-1]))

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from tests.install.debian import Debian, counted
+from tests.install.debian import Debian
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="laying out a Debian needs root")
 COMPARE = "EXPERIMENT=guestbook SERVERS=poll,epoll CONCURRENCY=20 SECONDS=1 REPEAT=2"
@@ -25,20 +25,19 @@ def debian(request):
         shutil.rmtree(system.root / system.home(user)[1:])
 
 
-def works(system, user, command):
-    """Run a line of shell, which has to succeed; return what it printed."""
-    done = system.run(user, command)
+def works(system, user, command, scratch=""):
+    """Run a line of shell, which has to succeed; return what it printed. With `scratch`, a folder,
+    what it changes is lost."""
+    done = system.run(user, command, scratch)
     assert done.returncode == 0, done.stdout[-4000:]
     return done.stdout
 
 
 def test_without_a_compiler_one_message_says_what_to_do(debian):
     done = debian.run("student", "make -j4 all CC=no-such-compiler")
-    lines = [line for line in done.stdout.splitlines() if not line.startswith("make: ***")]
-    assert done.returncode == 2 and lines[0] == "Missing for 'build':"
-    assert done.stdout.count("Missing for") == 1 and lines[-5] == "What you can do:"
-    assert "as root" in lines[-4] and "gcc libc6-dev" in lines[-3] and "hiredis" not in lines[-3]
-    assert "docs/howto/containers.md" in lines[-2] and ".devcontainer/" in lines[-1]
+    assert done.returncode == 2 and done.stdout.count("Missing for") == 1
+    advice = done.stdout.partition("What you can do:")[2]
+    assert "gcc libc6-dev" in advice and "hiredis" not in advice
 
 
 @pytest.mark.parametrize("user", ["student", "root"])
@@ -50,8 +49,7 @@ def test_the_servers_are_built_and_measured(debian, user):
 
 
 def test_a_part_of_the_tests_passes(debian):
-    passed, failed = counted(works(debian, "student", "make test"))
-    assert passed > 2000 and not failed
+    assert re.search(r"^[1-9]\d* passed, 0 failed$", works(debian, "student", "make test"), re.M)
 
 
 def test_clang_builds_it_without_a_warning(debian):
@@ -73,19 +71,11 @@ def test_what_was_fetched_goes_with_clean_all_and_not_with_clean(debian):
 
 
 def test_the_package_manager_installs_and_starts_nothing(debian, tmp_path):
-    """The changes are lost afterwards."""
-    said = works_in(debian, tmp_path, """
+    said = works(debian, "root", """
 make -s clean-all && make build/deps/run build/deps/balancer INSTALL=system &&
 dpkg -s redis-server haproxy nginx >/dev/null && ! ls build/deps/bin /usr/sbin/policy-rc.d &&
-find /etc/systemd/system -name '*.wants' -exec ls {} + && ls /etc/rc2.d""")
+find /etc/systemd/system -name '*.wants' -exec ls {} + && ls /etc/rc2.d""", scratch=tmp_path)
     assert "Installing with apt-get" in said
     enabled = said.rpartition("policy-rc.d")[2]
     assert not re.search(r"(redis|nginx|haproxy)\S*\.service", enabled), enabled
     assert not re.search(r"^S\d+(redis|nginx|haproxy)", enabled, re.M), enabled
-
-
-def works_in(system, folder, command):
-    """As works(), as root; what the command changes is lost."""
-    done = system.run("root", command, scratch=folder)
-    assert done.returncode == 0, done.stdout[-4000:]
-    return done.stdout
