@@ -6,7 +6,6 @@ code and pictures, resolved when the book is built.
     {ratio}`floors 100 epoll floor-epoll`        the same as a figure
     :::{claim} guestbook.poll[100].cpu_us > 30   prose that needs this to hold
     :::{curve} guestbook epoll                   one curve before the others
-    :::{shape} guestbook epoll                   its shape, and the published
     :::{costs} guestbook epoll                   costs by number of clients
     :::{across} guestbook 100                    costs of all servers; at a rate: also their times
     :::{calls} guestbook iterative epoll         system calls a request
@@ -32,9 +31,9 @@ from docutils.parsers.rst import directives
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from tools.book import curves, figures, live, overview, pictures, search, sidebar, source
+from tools.book import figures, live, overview, pictures, sidebar, source
 from tools.book.data import RESULTS, Data, lab_of
-from tools.kit import TOP, sources, states
+from tools.kit import sources, states
 from tools.kit.servers import ARCHITECTURES
 from tools.report import charts, styles, table
 from tools.results import rundir
@@ -43,6 +42,7 @@ from tools.stats.summary import BURST
 WRONG = (figures.FigureError, source.SourceError, OSError, ValueError, TypeError, KeyError,
          StopIteration)
 SEVEN = [one.name for one in ARCHITECTURES]
+DEFERRED = ["prethreaded-deferred", "epoll-deferred"]   # the same servers, and one socket option
 GRID = (20, 100, 500, 1000, 5000, 10000, 15000)     # rows of a table
 COLUMNS = {     # of a table of costs: title, digits
     "cpu_us": ("CPU µs", 1), "cpu_user_us": ("in user code", 1),
@@ -141,36 +141,46 @@ class Block(SphinxDirective, Resolved):
         page.curves = [one for one in page.curves if servers is None or one["server"] in servers]
         return page
 
+    def by_server(self, name):
+        """Return {server: Names} of the same variant."""
+        found = self.data.names["study"][name.replace("-", "_")] if name in self.data.studies \
+            else self.data.names[name]
+        return found[self.page(name).variant]
+
     def cells(self, name, server):
         """Return {x: Names} of a server, of the same variant."""
-        names = self.data.names
-        study = name.replace("-", "_")
-        found = (names["study"][study] if name in self.data.studies
-                 else names[name])[self.page(name).variant][server]
-        return {x: cell for x, cell in found.items() if isinstance(x, int)}
+        return {x: cell for x, cell in self.by_server(name)[server].items() if isinstance(x, int)}
+
+    def compared(self, name):
+        """Return the seven, and those of DEFERRED that were measured with them: wherever
+        connections are new."""
+        return [*SEVEN, *(one for one in DEFERRED if one in self.by_server(name))]
 
     @staticmethod
     def note(words):
         """Return a paragraph below a table or a picture."""
         return nodes.paragraph("", words, classes=["run-note"])
 
-    def table(self, heads, rows, study="", what=()):
-        """Return a table with its first column as words, others as figures,
-        and a note below it: what it shows, and the run, or the study."""
+    def plain(self, heads, rows):
+        """Return a table with its first column as words, others as figures."""
         lines = [heads, [":--", *["--:"] * (len(heads) - 1)], *rows]
         made = self.parse_text_to_nodes("\n".join(f"| {' | '.join(line)} |" for line in lines))
         if "caption" in self.options:
             made[0].insert(0, nodes.title("", self.options["caption"]))
+        return made
+
+    def table(self, heads, rows, study="", what=()):
+        """Return the same, and a note below it: what it shows, and the run, or the study."""
         shows = ", ".join(filter(None, what))
-        return [*made, self.note(". ".join(filter(None, (shows, self.data.machine(study)))))]
+        return [*self.plain(heads, rows),
+                self.note(". ".join(filter(None, (shows, self.data.machine(study)))))]
 
     def of_columns(self, first, cells, keys, what, study=""):
         """Return the table of those of these COLUMNS that have a figure, with
         a row for each of {name: cell}; a dash where a cell has none."""
         keys = [key for key in keys if any(cell.get(key) is not None for cell in cells.values())]
         return self.table([first, *(COLUMNS[key][0] for key in keys)], [
-            [name, *("–" if cell.get(key) is None else
-                     figures.show(cell[key], COLUMNS[key][1]) for key in keys)]
+            [name, *(figures.known(cell.get(key), COLUMNS[key][1]) for key in keys)]
             for name, cell in cells.items()], study, (*what, "CPU time steadied"))
 
     def image(self, name, svg, alt, dark=None):
@@ -178,13 +188,12 @@ class Block(SphinxDirective, Resolved):
         return the nodes that show the one that fits the page."""
         folder = Path(self.env.app.outdir) / "_images"
         folder.mkdir(parents=True, exist_ok=True)
-        up, made = "../" * self.env.docname.count("/"), []
-        for theme, text in (("light", svg), ("dark", dark or curves.dark(svg))):
+        up, made, dark = "../" * self.env.docname.count("/"), [], dark or pictures.dark(svg)
+        for theme, text in (("light", svg), ("dark", dark)):
             (folder / f"{name}-{theme}.svg").write_text(text, encoding="utf-8")
             made.append(f'<img class="only-{theme}" alt="{escape(alt)}"'
                         f' src="{up}_images/{name}-{theme}.svg">')
-        return [nodes.raw("", "\n".join(made), format="html",
-                          picture=(name, alt, svg, dark or curves.dark(svg)))]
+        return [nodes.raw("", "\n".join(made), format="html", picture=(name, alt, svg, dark))]
 
     # ---------------------------------------------------------------- tables
 
@@ -199,7 +208,8 @@ class Block(SphinxDirective, Resolved):
 
     def across(self, name, x, *servers):
         """What a request costs each of the seven at one number of clients, or at one rate."""
-        cells = {server: self.cells(name, server).get(int(x)) for server in servers or SEVEN}
+        cells = {server: self.cells(name, server).get(int(x))
+                 for server in servers or self.compared(name)}
         experiment = self.page(name).experiment
         hidden = ("can_do", "rate") if experiment["open_loop"] else ("p99_ms",)
         return self.of_columns("server", {
@@ -311,26 +321,6 @@ class Block(SphinxDirective, Resolved):
             "-".join(filter(None, ("curve", name, variant, server, key))),
             charts.svg(charts.by_x(page, key)), f"Curves of {name}. {'; '.join(told)}.")
 
-    def shape(self, name, server):
-        """The rate of a server and the published one, each as a share of its
-        own best: absolute figures of other machines cannot be compared."""
-        experiment = self.page(name).experiment
-        rates = {"here": {x: cell["rate"] for x, cell in self.cells(
-            name, server).items() if "rate" in cell},
-            "published": experiment["published"]["series"][server]}
-        shares = {who: {x: 100 * rate / max(one.values())
-                        for x, rate in one.items()} for who, one in rates.items()}
-        page = curves.page_of({**experiment, "unit": "percent of the best rate"}, server, shares)
-        page.looks["here"]["light"] = styles.ARCHITECTURES[server][0]
-        page.looks["published"]["light"] = styles.QUIET[0]
-        page.linear = True      # a share begins at 0
-        chart = charts.by_x(page, "rate")
-        chart.title.subtitle = "The shape can be compared, not the figures"
-        low = min(one[max(one, key=int)] for one in shares.values())
-        return self.image(f"shape-{name}-{server}", charts.svg(chart), (
-            f"The rate of {server} as a share of its best, here and as "
-            f"published. The lower of the two ends at {low:.0f} %."))
-
     # ----------------------------------------------------- code and drawings
 
     def quote(self, path, *name):
@@ -384,7 +374,7 @@ def setup(app):
     for role in ("value", "than", "ratio"):
         app.add_role(role, Figure())
     app.add_directive("claim", Claim)
-    for name in ("curve", "shape", "costs", "across", "calls", "awake",
+    for name in ("curve", "costs", "across", "calls", "awake",
                  "times", "response", "counted", "quote", "picture", "timeline", "overview",
                  "metrics", "runs"):
         app.add_directive(name, Block)
@@ -392,5 +382,4 @@ def setup(app):
     live.setup(app)
     app.connect("doctree-read", add_times)
     app.connect("html-collect-pages", source.pages)
-    search.setup(app)
     sidebar.setup(app)

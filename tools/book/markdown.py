@@ -7,7 +7,6 @@ this module by an attribute what to write in its place: `said`, a text in Markdo
 """
 
 import re
-from html import escape
 
 from docutils import nodes
 from sphinx.errors import SphinxError
@@ -130,19 +129,15 @@ class Writer:
         language = node.get("language", "")
         return f"{fence}{'' if language in ('none', 'default') else language}\n{text}\n{fence}"
 
-    def items(self, node, mark, level):
-        """Return a list whose items begin with mark(number)."""
-        made = [mark(number) + indented(self.blocks(item, level), len(mark(number)))
-                for number, item in enumerate(node.children, node.get("start", 1))]
+    def visit_bullet_list(self, node, level):
+        """A list, also one with numbers."""
+        made = []
+        for number, item in enumerate(node.children, node.get("start", 1)):
+            mark = f"{number}. " if isinstance(node, nodes.enumerated_list) else "- "
+            made.append(mark + indented(self.blocks(item, level), len(mark)))
         return ("\n\n" if any("\n\n" in one for one in made) else "\n").join(made)
 
-    def visit_bullet_list(self, node, level):
-        """A list."""
-        return self.items(node, lambda _: "- ", level)
-
-    def visit_enumerated_list(self, node, level):
-        """A list with numbers."""
-        return self.items(node, "{}. ".format, level)
+    visit_enumerated_list = visit_bullet_list
 
     def visit_definition_list_item(self, node, level):
         """A term of the glossary: a heading, because a forge can link to it."""
@@ -152,13 +147,8 @@ class Writer:
 
     def visit_table(self, node, _level):
         """A table; each column is aligned as its head is."""
-        rows = [[entry for entry in row.children] for row in node.findall(nodes.row)]
+        rows = [row.children for row in node.findall(nodes.row)]
         lines = [[" ".join(self.line(one) for one in entry.children).replace("|", "\\|").strip()
                   for entry in row] for row in rows]
         marks = ["--:" if "text-right" in entry["classes"] else ":--" for entry in rows[0]]
         return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], marks, *lines[1:]])
-
-
-def picture(folder, name, said, width):
-    """Return the tag of a picture that is light or dark as the reader's theme is."""
-    return f'<img alt="{escape(said)}" src="{folder}/{name}.svg" width="{width}">'

@@ -61,11 +61,8 @@ def recorded(name):
 
 def joined(bars, thin):
     """Return the bars that can be seen; each lasts until the next one begins."""
-    seen = []
-    for begin, end, kind in bars:
-        if not seen:
-            seen.append((begin, end, kind))
-            continue
+    seen = bars[:1]
+    for begin, end, kind in bars[1:]:
         start, until, before = seen[-1]
         if kind == before or end - begin < thin:
             seen[-1] = start, end, before
@@ -76,8 +73,8 @@ def joined(bars, thin):
     return seen
 
 
-def draw(layout=WIDE):
-    """Return the SVG text for light ground; states.dark() makes its twin."""
+def draw(layout):
+    """Return the SVG text for light ground; in_both() has its twin."""
     clients = {one: recorded(one.name) for one in ARCHITECTURES}
     span = max(bars[-1][1] for rows in clients.values() for bars in rows)
     scale = (layout.width - layout.left - svg.RIGHT) / span
@@ -149,32 +146,28 @@ def _block(server, rows, layout, y, scale):
     return parts
 
 
-def in_both():
-    """Return {theme: the SVG} of the README."""
-    light = draw()
+def in_both(layout=WIDE):
+    """Return {theme: the SVG}."""
+    light = draw(layout)
     return {"light": light, "dark": states.dark(light)}
+
+
+def html(folder):
+    """Write the pictures into the folder _images; return the elements that show them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, layout in (("wide", WIDE), ("narrow", NARROW)):
+        for theme, text in in_both(layout).items():
+            (folder / f"overview-{name}-{theme}.svg").write_text(text, encoding="utf-8")
+    return "\n".join(
+        f'<picture class="overview only-{theme}"><source media="(max-width: 600px)" '
+        f'srcset="_images/overview-narrow-{theme}.svg"><img alt="{escape(ALT)}" '
+        f'src="_images/overview-wide-{theme}.svg"></picture>' for theme in README)
 
 
 def main():
     """Write the pictures of the README."""
     for theme, text in in_both().items():
         README[theme].write_text(text, encoding="utf-8")
-
-
-def html(folder):
-    """Write the pictures into the folder _images; return the elements that show them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    found = []
-    for theme in README:
-        for name, layout in (("wide", WIDE), ("narrow", NARROW)):
-            text = draw(layout)
-            (folder / f"overview-{name}-{theme}.svg").write_text(
-                states.dark(text) if theme == "dark" else text, encoding="utf-8")
-        found.append(
-            f'<picture class="overview only-{theme}"><source media="(max-width: 600px)" '
-            f'srcset="_images/overview-narrow-{theme}.svg"><img alt="{escape(ALT)}" '
-            f'src="_images/overview-wide-{theme}.svg"></picture>')
-    return "\n".join(found)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,15 @@ green runs, grey waits in the accept queue. Each function of PICTURES returns an
 page; its docstring is the text for readers who cannot see the picture.
 """
 
+import re
 from html import escape
 
 from tools.kit.states import KINDS
 from tools.report import styles
 
+DARK = dict(pair[:2] for pair in (
+    styles.GROUND, styles.TEXT, styles.QUIET, styles.GRID, styles.AXIS,
+    styles.USER, styles.SYSTEM, *styles.ARCHITECTURES.values()))
 INK, PAPER, QUIET, LINE = (styles.TEXT[0], styles.GROUND[0], styles.QUIET[0], styles.AXIS[0])
 RUN, CLIENT, REDIS, QUEUE, IDLE = (KINDS[kind][1] for kind in (
     "run", "client", "redis", "queue", "idle"))
@@ -126,13 +130,12 @@ def iterative():
                  client(400, 80, CLIENT), arrow(425, 100, 530, 100), redis(535, 65))
 
 
-def _children(title, state_of):
+def _children(title):
     made = []
-    for place in range(4):
+    for place, state in enumerate(STATES[:4]):
         y = 15 + 62 * place
-        made += [box(370, y, 130, 50, title), client(482, y + 25, state_of(place)),
-                 thread(395, y + 22, 16, state_of(place)),
-                 arrow(500, y + 25, 546, 110 + 12 * place)]
+        made += [box(370, y, 130, 50, title), client(482, y + 25, state),
+                 thread(395, y + 22, 16, state), arrow(500, y + 25, 546, 110 + 12 * place)]
     return [*made, redis(550, 100)]
 
 
@@ -143,7 +146,7 @@ def forking():
                  box(195, 95, 105, 80, "parent"), thread(220, 122, 34, IDLE, "accepts"),
                  *(arrow(300, 135, 366, 40 + 62 * place) for place in range(4)),
                  text(304, 66, "fork", 11, fill=QUIET),
-                 *_children("child", lambda place: STATES[place]))
+                 *_children("child"))
 
 
 def preforking():
@@ -153,31 +156,28 @@ def preforking():
                  thread(185, 27, 18, IDLE, "waits; replaces"), text(198, 55, "a dead worker", 12),
                  *(arrow(132, 135, 366, 40 + 62 * place) for place in range(4)),
                  text(150, 200, "all accept", 11, fill=QUIET),
-                 *_children("worker", lambda place: STATES[place]))
+                 *_children("worker"))
 
 
-def _threads(words, first):
-    made = [box(258, 20, 264, 230, "one process")]
-    for place in range(5):
+def _threads(words):
+    made = [box(258, 20, 264, 230, "one process"), thread(325, 70, 120, IDLE)]
+    for place, state in enumerate(STATES[1:], 1):
         x = 325 + 40 * place
-        state = first if place == 0 else STATES[place]
-        made.append(thread(x, 70, 120, state))
-        if place:
-            made.append(client(x, 222, state))
+        made += [thread(x, 70, 120, state), client(x, 222, state)]
     return [*made, text(268, 58, words, 11), arrow(524, 130, 546, 130), redis(550, 100)]
 
 
 def threaded():
     """One process: its main thread accepts and makes a thread for each client."""
-    return scene(270, 1, *_threads("main accepts, one thread for each client",
-                                   IDLE), arrow(132, 135, 254, 135, "accept"))
+    return scene(270, 1, *_threads("main accepts, one thread for each client"),
+                 arrow(132, 135, 254, 135, "accept"))
 
 
 def prethreaded():
     """One process with a fixed number of threads, which all accept; the main
     thread waits for signals."""
-    return scene(270, 3, *_threads("main waits for signals; the others accept",
-                                   IDLE), arrow(132, 135, 254, 135, "all accept"))
+    return scene(270, 3, *_threads("main waits for signals; the others accept"),
+                 arrow(132, 135, 254, 135, "all accept"))
 
 
 def poll():
@@ -186,12 +186,11 @@ def poll():
     states = [CLIENT, REDIS, CLIENT, CLIENT, REDIS, CLIENT, RUN]
     return scene(230, 0, arrow(132, 115, 192, 115, "accept", at=168),
                  box(195, 12, 330, 190, "one process, one thread"), thread(230, 60, 110, RUN),
-                 cells(270, 85, states, "descriptors: copied in at each call",
-                       24), arrow(352, 159, 352, 113),
-                 text(270, 176, "poll() looks at all of them and marks the",
-                      12), text(270, 191, "ready ones; the loop serves those.",
-                                12), arrow(525, 115, 556, 115),
-                 redis(560, 85))
+                 cells(270, 85, states, "descriptors: copied in at each call", 24),
+                 arrow(352, 159, 352, 113),
+                 text(270, 176, "poll() looks at all of them and marks the", 12),
+                 text(270, 191, "ready ones; the loop serves those.", 12),
+                 arrow(525, 115, 556, 115), redis(560, 85))
 
 
 def epoll():
@@ -333,6 +332,12 @@ def rings():
 PICTURES = {function.__name__.replace("_", "-"): function for function in (
     iterative, forking, preforking, threaded, prethreaded, poll, epoll, queues,
     fork, memory, edges, sans_io, remember, rings)}
+
+
+def dark(svg_text):
+    """Return an SVG for a light page, of this module or a chart, in the colours of a dark one."""
+    return re.sub('(?<=(?:fill="|roke="))#[0-9a-f]{6}(?=")',
+                  lambda found: DARK.get(found[0], found[0]), svg_text)
 
 
 def picture(name):

@@ -3,6 +3,7 @@ tools carried here.
 
     :::{cited} answer                       author, title, address, machine and load
     :::{published} guestbook                what was published, drawn alike
+    :::{shape} guestbook epoll              the shape of our curve, and of the published one
     :::{told} answer cells                  a table of tools/bench/experiments/answer.toml
     :::{told} guestbook rates               the published curves as a table
     :::{elsewhere} redirect                 bars of each other machine, a chart of its own
@@ -15,9 +16,10 @@ from docutils import nodes
 
 from tools.bench import experiments
 from tools.bench.peers import unavailable
-from tools.book import curves, figures
+from tools.book import figures
 from tools.book.extension import SEVEN, Block
-from tools.report import charts
+from tools.report import charts, styles
+from tools.report.table import mark
 
 LOAD = ("load tool", "cores of the load")       # what ends a rate that is no server's
 
@@ -30,12 +32,12 @@ class Published(Block):
         """Return what was published of an experiment."""
         return next(one.published for one in experiments.all_experiments() if one.name == name)
 
-    def plain(self, caption, heads, rows):
-        """Return a table without a note about our run."""
+    def printed(self, caption, heads, rows):
+        """Return a table of published figures; columns of texts begin on the left."""
         self.options.setdefault("caption", caption)
-        made = self.table(heads, [[*map(shown, row)] for row in rows])[:-1]
-        return words(made, [place for place in range(len(heads))
-                            if all(isinstance(row[place], str) for row in rows)])
+        return words(self.plain(heads, [[*map(shown, row)] for row in rows]), [
+            place for place in range(len(heads))
+            if all(isinstance(row[place], str) for row in rows)])
 
     def published(self, name):
         """What was published, in the form of our own chart, with its
@@ -44,15 +46,35 @@ class Published(Block):
         page = self.page(name, None)
         given = page.experiment["published"]
         if given["series"]:
-            chart = charts.by_x(curves.page_of(
+            chart = charts.by_x(page_of(
                 page.experiment, "as published", given["series"]), "rate")
             chart.title.subtitle = "machine and load: above"
             told = {who: max(rates.values()) for who, rates in given["series"].items()}
         else:
-            chart, told = curves.best(page), given["best"]
+            chart, told = best_of(page), given["best"]
         best = ", ".join(f"{who} {rate:,}" for who, rate in told.items())
         return [*self.image(f"published-{name}", charts.svg(chart), (
             f"Best published rates of {name}: {best}.")), self.note(" ".join(given["notes"]))]
+
+    def shape(self, name, server):
+        """The rate of a server and the published one, each as a share of its
+        own best: absolute figures of other machines cannot be compared."""
+        experiment = self.page(name).experiment
+        rates = {"here": {x: cell["rate"] for x, cell in self.cells(
+            name, server).items() if "rate" in cell},
+            "published": experiment["published"]["series"][server]}
+        shares = {who: {x: 100 * rate / max(one.values())
+                        for x, rate in one.items()} for who, one in rates.items()}
+        page = page_of({**experiment, "unit": "percent of the best rate"}, server, shares)
+        page.looks["here"]["light"] = styles.ARCHITECTURES[server][0]
+        page.looks["published"]["light"] = styles.QUIET[0]
+        page.linear = True      # a share begins at 0
+        chart = charts.by_x(page, "rate")
+        chart.title.subtitle = "The shape can be compared, not the figures"
+        low = min(one[max(one, key=int)] for one in shares.values())
+        return self.image(f"shape-{name}-{server}", charts.svg(chart), (
+            f"The rate of {server} as a share of its best, here and as "
+            f"published. The lower of the two ends at {low:.0f} %."))
 
     def cited(self, name):
         """The publication, as a list of works names one."""
@@ -75,19 +97,17 @@ class Published(Block):
                           for system, series in given.series.items())] for x in xs]
             caption = "As published, requests a second" + (
                 "; ~: a wide spread and no figure; –: no result" if given.wide else "")
-            return self.plain(caption, [self.page(name).experiment["x_short"], *given.series], rows)
+            heads = [self.page(name).experiment["x_short"], *given.series]
+            return self.printed(caption, heads, rows)
         one = next(one for one in given.tables if one["name"] == table)
-        return self.plain(one["caption"], one["heads"], one["rows"])
+        return self.printed(one["caption"], one["heads"], one["rows"])
 
     def elsewhere(self, name):
         """Bars for each machine but the first: rates of two machines do not share a chart."""
         made, page = [], self.page(name)
         for place, machine in enumerate(self.given(name).elsewhere):
-            best = max(machine["best"].values())
-            rows = [{"server": system, "mark": "", "y": rate / best, "low": 0, "high": 0,
-                     "text": f"{rate:,}"} for system, rate in machine["best"].items()]
-            chart = charts.bars(page, rows, "published, as a share of the best of its machine",
-                                machine["where"], form="%")
+            chart = charts.bars(page, as_shares(machine["best"]), "published, as a share of the "
+                                "best of its machine", machine["where"], form="%")
             made += self.image(f"elsewhere-{name}-{place}", charts.svg(chart), (
                 f"Published on {machine['where']}: " + ", ".join(
                     f"{system} {rate:,}" for system, rate in machine["best"].items())))
@@ -101,15 +121,15 @@ class Published(Block):
         digits = 0 if key == "rate" else 1
         heads = [f"{SEVEN.index(server) + 1:02}" if server in SEVEN else server
                  for server in servers]
-        return self.table(["demanded", *heads], [[f"{x:,}", *(
-            figures.show(value, digits) if (value := found[server].get(x, {}).get(key))
-            is not None else "–" for server in servers)] for x in found[servers[0]].x])
+        return self.table(["demanded", *heads], [
+            [f"{x:,}", *(figures.known(found[server].get(x, {}).get(key), digits)
+                         for server in servers)] for x in found[servers[0]].x])
 
     def unavailable(self, *names):
         """Published servers that are not measured here, and why."""
         why = {one["name"]: one["why"] for one in unavailable()}
-        return self.plain("Published servers that are not measured here", ["server", "why"],
-                          [[name, why[name]] for name in names])
+        return self.printed("Published servers that are not measured here", ["server", "why"],
+                            [[name, why[name]] for name in names])
 
     def carried(self):
         """The fastest cell of each load tool, by experiment and variant, and how many of its
@@ -132,6 +152,41 @@ class Published(Block):
             "tool's core busy there", "cells that the load ended"], sorted(rows)), [1, 3])
 
 
+def page_of(experiment, title, series):
+    """Return the charts.Page of {name: {clients: rate}}, so that they are drawn as measured curves
+    are. `experiment` is a part of a summary."""
+    return charts.Page(
+        {"servers": [{"name": name, "title": name} for name in series]},
+        {**experiment, "title": f"{experiment['title']}, {title}", "curves": [
+            {"server": name, "variant": "", "points": [
+                {"x": int(x), "rate": {"middle": rate}, "values": {},
+                 "intervals": {"rate": None}, "lost": False}
+                for x, rate in rates.items()]}
+            for name, rates in series.items()]}, "")
+
+
+def best_of(page):
+    """Return bars with the best rate of each server of a charts.Page, above those published, each
+    as a share of the best of its machine."""
+    ours = {page.titles[one["server"]]: max(
+        (point for point in one["points"] if point["rate"]),
+        key=lambda point: point["rate"]["middle"]) for one in page.curves}
+    rows = [*as_shares({name: point["rate"]["middle"] for name, point in ours.items()}),
+            *as_shares(page.experiment["published"]["best"], ", published")]
+    for row in rows[:len(ours)]:
+        row["mark"] = mark(ours[row["server"]])
+    return charts.bars(page, rows, "best rates, as shares of the best here and of the best "
+                       "published", charts.HOLLOW, form="%")
+
+
+def as_shares(rates, after=""):
+    """Return rows for charts.bars() of {server: rate}: the highest first, each as a share of that,
+    with `after` behind the names."""
+    return [{"server": name + after, "mark": "", "y": rate / max(rates.values()),
+             "low": 0, "high": 0, "text": f"{rate:,.0f}"}
+            for name, rate in sorted(rates.items(), key=lambda one: -one[1])]
+
+
 def words(made, places):
     """Let these columns of a table begin on the left; return the table and what is below it."""
     for entry in made[0].findall(nodes.entry):
@@ -147,5 +202,6 @@ def shown(value):
 
 def setup(app):
     """Register the directives of this module."""
-    for name in ("published", "cited", "told", "elsewhere", "open-loop", "unavailable", "carried"):
+    for name in ("published", "shape", "cited", "told", "elsewhere", "open-loop", "unavailable",
+                 "carried"):
         app.add_directive(name, Published)

@@ -9,6 +9,7 @@ book's first page, README.md has its sentence, and what the seven cost.
 
 import collections
 import re
+from html import escape
 from pathlib import Path
 from urllib.parse import urldefrag
 
@@ -104,10 +105,11 @@ class Read(Builder):
         return markdown.Writer(link, file, self.picture)
 
     def picture(self, name, said, light, dark):
-        """Write the file of a picture; return what a page shows."""
-        path = Path(self.outdir) / PICTURES / f"{name}.svg"
-        path.write_text(svg.themed(svg.small(light), svg.small(dark)), encoding="utf-8")
-        return markdown.picture(PICTURES, name, said, svg.width(light))
+        """Write the file of a picture, light or dark as the reader's theme is; return its tag."""
+        file = f"{PICTURES}/{name}.svg"
+        (Path(self.outdir) / file).write_text(
+            svg.themed(svg.small(light), svg.small(dark)), encoding="utf-8")
+        return f'<img alt="{escape(said)}" src="{file}" width="{svg.width(light)}">'
 
     def write_page(self, name, doctree):
         """Write one page."""

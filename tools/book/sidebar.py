@@ -1,4 +1,11 @@
-"""The sidebar of the book: furo's, then the source, the simulator and the slides."""
+"""Ways to the pages that no toctree can have, because they are made of no documents: the sidebar
+is furo's, then the source, the simulator and the slides; and the search finds the source, too."""
+
+from docutils import nodes
+from docutils.utils import new_document
+
+from tools.book import source
+from tools.kit import TOP
 
 KEY, HEADING = "furo_navigation_tree", 'role="heading"'
 ALSO = {"source/index.html": "Annotated source", "simulator.html": "Simulator",
@@ -6,8 +13,8 @@ ALSO = {"source/index.html": "Annotated source", "simulator.html": "Simulator",
 
 
 def complete(_app, page, _template, context, _doctree):
-    """Add the pages that no toctree can have, because they are not made of documents; and give
-    headings a level, which screen readers need and Sphinx leaves out."""
+    """Add these pages to the sidebar; and give headings a level, which screen readers need and
+    Sphinx leaves out."""
     if KEY not in context:      # the slides have no sidebar
         return
     links = "".join(
@@ -20,6 +27,22 @@ def complete(_app, page, _template, context, _doctree):
     context[KEY] = (context[KEY] + more).replace(HEADING, HEADING + ' aria-level="2"')
 
 
+def index_source(app):
+    """Add the pages of files to the index: their names, and all words of theirs."""
+    if app.builder.name != "html":      # the slides have no search
+        return []
+    for path in source.files():
+        name, title = source.page_name(path), nodes.title("", path)
+        words = new_document(name)
+        words += nodes.section("", title, nodes.paragraph(
+            "", (TOP / path).read_text(encoding="utf-8")))
+        app.builder.index_page(name, words, path)
+        # Or it would be pruned from the index, which names documents by title.
+        app.env.all_docs[name], app.env.titles[name] = 0, title
+    return []
+
+
 def setup(app):
-    """Register it, after furo."""
+    """Register both: after furo, and before the index is written."""
     app.connect("html-page-context", complete, priority=900)
+    app.connect("html-collect-pages", index_source)

@@ -105,14 +105,11 @@ def _bars(svg):
     paths = []      # (height, fill, [(x, y, width)])
     for bar in BAR.finditer(svg):
         x, y, width, height = map(float, bar.groups()[:4])
-        for path in reversed(paths):
-            if path[:2] == (height, bar[5]):
-                path[2].append((x, y, width))
-                break
-            if any(x < left + wide and left < x + width and y < top + path[0] and top < y + height
-                   for left, top, wide in path[2]):
-                paths.append((height, bar[5], [(x, y, width)]))
-                break
+        last = next((path for path in reversed(paths) if path[:2] == (height, bar[5]) or any(
+            x < left + wide and left < x + width and y < top + path[0] and top < y + height
+            for left, top, wide in path[2])), None)     # of its look, or with a bar that it covers
+        if last and last[:2] == (height, bar[5]):
+            last[2].append((x, y, width))
         else:
             paths.append((height, bar[5], [(x, y, width)]))
     made = "".join(
@@ -147,8 +144,7 @@ def themed(light, dark):
             raise ValueError(f'{one[0]} of the light picture is {other[0]} in the dark one')
     style = "".join(f'[{name}="{colour}"]{{{name}:{instead}}}'
                     for (name, colour), instead in rules.items() if instead != colour)
-    return re.sub("(<svg[^>]*>)", lambda head: f"{head[1]}<style>@media "
-                  f"(prefers-color-scheme:dark){{{style}}}</style>", light, count=1)
+    return _in_head(light, "", f"<style>@media (prefers-color-scheme:dark){{{style}}}</style>")
 
 
 def width(svg):
