@@ -25,7 +25,7 @@ class Settings:
     servers: tuple
     full: bool
     points: tuple           # () for the grid's own
-    repeat: int             # None: until all is settled
+    repeat: int             # how many rounds; None: until all is settled
     seconds: float          # None: the plan fits it
     backlog: int
     server_cores: frozenset     # None for the first core

@@ -2,8 +2,8 @@
 
 A stage is an experiment, or a study. Each round visits its cells (server, variant, x) once at most,
 in random order, and after the planned rounds only what is open is measured again. In a quick run,
-an experiment with an equal rate is compared at that rate. Its published load gets CURVE_ROUNDS
-rounds, and is drawn without being compared.
+an experiment with an equal rate is compared at that rate. The `quick` points of its published load,
+if it has any, get CURVE_ROUNDS rounds, and are drawn without being compared.
 """
 
 import random
@@ -15,6 +15,7 @@ from tools.stats.stats import LOOKS
 QUICK_SECONDS = 300         # after which a quick run adds no rounds
 CURVE_ROUNDS = 3            # of the points of a curve that is only drawn
 QUICK_CELL = 0.44           # seconds of load for a quick cell of weight 1: the planned rounds fit
+                            # into QUICK_SECONDS
 CALLS_SECONDS = 0.2         # load while system calls are counted
 AROUND = 0.2                # to start, check, meter and end a server, as measured on two cores
 AROUND_CALLS = 0.45         # the same with strace

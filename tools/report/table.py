@@ -77,7 +77,7 @@ def tables(summary, experiment, variant):
             cost(experiment, variant, place, titles, found, costs),
             *(by_x(experiment, variant, titles, f"{title} in milliseconds",
                    functools.partial(response_time, key=key),
-                   ["From the time when a request was due; those that failed have none."])
+                   [words for words in experiment["latency"].values() if words])
               for key, title in RESPONSE.items() if experiment["open_loop"]),
             by_x(experiment, variant, titles, f"{experiment['unit']} reached", reached),
             counted(experiment, variant, titles),
@@ -166,8 +166,8 @@ def reached(point):
 
 
 def response_time(point, key):
-    """Return a percentile of the time from when a request was due to its last byte, with the ends
-    of its interval; "" if it is not known."""
+    """Return a percentile of the response time, as the load tool counts it (its `latency`), with
+    the ends of its interval; "" if it is not known."""
     if not (found := known(point, key)):
         return ""
     middle, low, high = map(number, found)

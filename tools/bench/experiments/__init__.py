@@ -40,7 +40,7 @@ class Variant:
     name: str = ""
     keep_alive: bool = True
     many_workers: bool = False
-    quick: tuple = ()           # the x of a quick run
+    quick: tuple = ()           # the x of a quick run; (): not measured there
     full: tuple = ()            # and with FULL=1
     path: str = ""
     servers: tuple = ()         # names of those that take part, () for all
@@ -81,7 +81,7 @@ class Experiment:
     baseline = "epoll"          # the server that the others are compared with
     rounds = None               # None: until all comparisons are settled
     counts_calls = True         # whether system calls are counted
-    seconds_full = 3.0          # of load for a cell, with FULL=1
+    seconds_full = 3.0          # of load for a cell of weight 1, with FULL=1
     reference = 100             # the x of the cost table
     calls_at = 20               # x when system calls are counted
     weight = 1.0                # its cells last this many times as long

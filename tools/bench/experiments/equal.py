@@ -3,7 +3,7 @@
 In a closed loop a fast server gets more requests, and a busy one can handle several of them
 together. So each server's cost is measured at a different load. Here requests are due at the same
 times for all servers. Costs are compared at this rate. In a quick run, the experiment's own load is
-only drawn.
+only drawn, or, without `quick` points, not measured.
 """
 
 import contextlib

@@ -25,8 +25,8 @@ class Job:
     these share all requests."""
 
     url: str
-    connections: int = 1        # at a time; in open loops: in all, or those whose requests a
-                                # few connections share
+    connections: int = 1        # at a time; in open loops as many as there would be if each had
+                                # `calls` requests (oha opens only `sharers`)
     seconds: float = 1.0        # how long; an upper bound with `requests`
     requests: int = None        # end after this number (ab)
     rate: float = None          # of `connections` a second (open loops)

@@ -130,9 +130,10 @@ class Runner:
         return row
 
     def run(self, cell, seconds):
-        """Run a cell with `seconds` of load; add its row and return it. If nothing failed, but not
-        all connections were open, or the run was disturbed, measure once more. An error is a row
-        too, and does not end the run. Raises OSError when the row cannot be written."""
+        """Run a cell with `seconds` of load, the weight included; add its row and return it. If
+        nothing failed, but not all connections were open, or the run was disturbed, measure once
+        more. An error is a row, too, and does not end the run. Raises OSError when the row cannot
+        be written."""
         left_out = self.dropped.get((cell.experiment.name, cell.server.name))
         if left_out:
             return self.skip(cell, *left_out)
@@ -272,7 +273,7 @@ class Runner:
 
     def count_calls(self, experiment, server, variant):
         """Count the system calls of a server, in a pass of its own: of an equal rate, under the
-        load of the experiment whose requests it has."""
+        load and the name of the experiment whose requests it has."""
         if (experiment.name, server.name) in self.dropped:
             return
         experiment = experiment.of or experiment
