@@ -66,6 +66,31 @@ def test_one_that_computes_holds_all_others(launch):
     assert not any(answered_before(server, 100) for _ in range(3))
 
 
+@pytest.mark.only("poll", "epoll")
+def test_one_that_sends_a_hundred_holds_all_others(launch):
+    """The loop gets back to other clients when the last of them is done."""
+    server = launch("--compute")
+    with server.connect() as connection:
+        connection.send(build("/compute?ms=1") * 100)
+        server.wait_until_read(connection)
+        assert server.request("/answer").body == b"42"
+        for _ in range(100):
+            assert connection.readable(), "another client was served before"
+            assert connection.read_response().body == b"1 ms of CPU time"
+
+
+@pytest.mark.only("poll", "epoll")
+def test_one_that_holds_all_others_uses_up_its_keep_alive(launch):
+    """Its time has begun before the computation: when another client wakes the loop up, it is
+    over."""
+    server = launch("--compute", "--keep-alive", "0.1")
+    with server.connect() as connection:
+        assert connection.request("/compute?ms=150").body == b"150 ms of CPU time"
+        assert server.request("/answer").body == b"42"
+        assert connection.arrived(), "the time has begun after the computation"
+        connection.expect_closed()
+
+
 @pytest.mark.slow
 @pytest.mark.only("forking", "preforking", "threaded", "prethreaded")
 def test_one_that_computes_holds_nobody(launch):

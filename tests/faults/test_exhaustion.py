@@ -94,6 +94,22 @@ def test_silent_clients_make_room_when_descriptors_run_out(
 
 
 @pytest.mark.only("iterative", "poll", "epoll")
+def test_no_descriptor_for_a_client(launch):
+    """Clients wait in the accept queue, and the server says why. (01 has a descriptor for the
+    first one since before the limit, and finds none for the second.)"""
+    server = launch()
+    assert server.request("/answer").body == b"42"      # it has what it needs itself
+    soft, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (3, hard))    # its standard streams
+    with crowd(server, build("/answer"), 2) as connections:
+        wait_for(lambda: "ulimit -n" in server.stderr(), "a word about descriptors")
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (soft, hard))
+        for connection in connections:
+            assert connection.read_response().body == b"42"
+    expect_one_word(server)
+
+
+@pytest.mark.only("iterative", "poll", "epoll")
 def test_no_descriptor_for_a_file(launch, own_site):
     """A page whose file cannot be opened now is a 503, not a fault of ours."""
     server = launch(root=own_site.root)
