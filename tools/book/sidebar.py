@@ -1,5 +1,6 @@
-"""Ways to the pages that no toctree can have, because they are made of no documents: the sidebar
-is furo's, then the source, the simulator and the slides; and the search finds the source, too."""
+"""The source, the simulator and the slides are made of no documents, so no toctree can have their
+pages. They are added here: all three to the sidebar, below furo's links, and the source to the
+search."""
 
 from docutils import nodes
 from docutils.utils import new_document

@@ -154,8 +154,8 @@ def each(programs, one):
 
 
 def progress_of(plan, first):
-    """Say what is planned, {name of a Program: seconds of a core}, and what is `first`; return
-    done(program), which says what is left."""
+    """Show a line of progress that begins with the words `first`. `plan` has what is planned, {name
+    of a Program: seconds of a core}. Return done(program), which shows what is left."""
     cores = len(os.sched_getaffinity(0))
     line, lock, left = progress.Line(sum(plan.values()) / cores), threading.Lock(), dict(plan)
 

@@ -18,9 +18,9 @@ LABEL = 15          # characters before the first column
 SLOT = 6            # of a column, at least
 UNDECIDED = (UNKNOWN, FEW)  # verdicts that more rounds may settle
 LOST = "lost"
-# Of an experiment, in their order.
+# The rows of an experiment, in their order.
 ROWS = INSTRUCTIONS, DEFERRED, COST, TIME = "instructions", "deferred", "cost", "time"
-# Which of them there are, the less the less room there is.
+# The rows that a screen has: the first of these choices for which it has room.
 FITS = ROWS, (INSTRUCTIONS, COST, TIME), (COST, TIME), (COST,)
 HEAD = "CPU time of a request; most, least: compared with the first server of a sentence"
 

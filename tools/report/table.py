@@ -111,7 +111,7 @@ def for_a_request(experiment, variant, titles, found):
                      "machine it runs on; `make exact` counts them again.")
     if deferred.get(variant):
         notes.append("defer-accept: the same server with one socket option, TCP_DEFER_ACCEPT "
-                     "(variants/defer-accept.md).")
+                     f"(variants/defer-accept.md), at commit {deferred['source'][:7]}.")
     if any(row[4] for row in rows):
         notes.append(f"System calls were counted at {experiment['calls_at']}; switches, page "
                      "faults and TCP segments (of server, clients and Redis) are of this run.")

@@ -10,8 +10,8 @@ PATH = f"{os.environ['PATH']}:{Path(__file__).parents[3]}/build/tools/bin"
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 LAG = 1.0               # percent behind the demanded rate that get a note
 FASTEST = 25_000        # new connections a second that a tool makes, at most
-SHARERS = 100           # clients at a time that share the requests of an open loop: of oha always,
-                        # of h2load-rate on kept connections (on new ones nothing limits it)
+SHARERS = 100           # clients that share the requests of an open loop: of oha always, of
+                        # h2load-rate on kept connections (it opens new ones without a limit)
 
 
 class LoadError(Exception):
@@ -25,8 +25,8 @@ class Job:
     these share all requests."""
 
     url: str
-    connections: int = 1        # at a time; in open loops as many as there would be if each had
-                                # `calls` requests (oha opens only `sharers`)
+    connections: int = 1        # at a time; in open loops in all: the number of requests
+                                # divided by `calls` (though `sharers` may share them)
     seconds: float = 1.0        # how long; an upper bound with `requests`
     requests: int = None        # end after this number (ab)
     rate: float = None          # of `connections` a second (open loops)

@@ -106,9 +106,9 @@ def environment(settings, machine, findings, stages):
 
 class Session:
     """Measures the stages of a plan with a Runner. `looks` is {experiment: [rounds after which it
-    was looked at]}, `rounds` {experiment: the number of its last round} (where loads were
-    lengthened apart, each has gaps), `lengthened` {experiment: {cell: its rounds}} of those that
-    got more than were planned."""
+    was looked at]}, `rounds` {experiment: the number of its last round} (a load skips the
+    rounds in which only others were lengthened), `lengthened` {experiment: {cell: its rounds}} of
+    those that got more than were planned."""
 
     def __init__(self, stages, gate, deadline=math.inf):
         self.stages, self.gate, self.deadline = stages, gate, deadline

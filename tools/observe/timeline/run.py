@@ -73,8 +73,9 @@ class Trace:
 
 def traced(start, burst, redis, habits=frozenset(), more=()):
     """Return the Trace of what burst(address, watch) sends to the server that start(before)
-    starts, before it strace's words. `redis`: the ports of Redis or of the application behind it;
-    `habits`: of rows.World; `more`: options of strace. Raises lab.LabError."""
+    starts; `before` are the words of strace, which runs it. `redis`: the ports of Redis or of the
+    application behind it; `habits`: of rows.World; `more`: options of strace. Raises
+    lab.LabError."""
     with scratch.file("timeline", "r") as file:
         with start(words([*more, *OPTIONS], file.name)) as server, Sampler(server) as sampler:
             came = burst(server.address, sampler.watch)
@@ -91,8 +92,8 @@ def length(came):
 
 
 def assemble(title, trace, plain, found=None, slow=0.0, peer="Redis", lesson=""):
-    """Return the Timeline of a Trace. `found`: the lines of source that lines.known() knows; the
-    others are the Timeline's. Pure."""
+    """Return the Timeline of a Trace. `found`: the lines of source, of lines.known(); the other
+    arguments are the Timeline's. Pure."""
     begin, seconds = min(c.begin for c in trace.came), length(trace.came)
     edge = seconds * MARGIN
     calls = strace.parse(trace.text)
