@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.bench.made_up import KNOWN
-from tools.bench import load, plan
+from tools.bench import load, peers, plan
 from tools.bench.machine.facts import Machine
 from tools.bench.run import cell as cells
 from tools.kit import TOP, netns, process, procfs, servers
@@ -37,7 +37,8 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_f
 def cell_of(die):
     """Return a cell with 10 clients for a server that ends with `die`."""
     server = SimpleNamespace(
-        name="short-lived", kind="peer", has_loops=False, metered=True, warm_up=0.0,
+        name="short-lived", kind="peer", has_loops=False, metered=True, warm_up=0.0, model=None,
+        reuses=False,
         start_seconds=10.0, problem=str, keep_alive=True, command=lambda start, port, folder: (
             [sys.executable, "-c", SERVER.replace("DIE", die), str(port)], folder))
     return plan.Cell(ANSWER, server, ANSWER.variants[0], 10)
@@ -81,6 +82,13 @@ def test_every_worker_of_a_pool_has_served_before_the_load(name, worker, tmp_pat
     still = [one for one in now if now[one] == before[one]]
     assert len(now) > 100 and len(still) <= 1       # the parent, or the thread for signals
     assert live.served == 0                         # the warm-up is not the load's
+
+
+@pytest.mark.parametrize("name", ["prethreaded", "epoll"])
+def test_a_variant_is_warmed_as_its_server(name):
+    ours, variant = servers.named(name), peers.Peer(f"{name}-deferred")
+    assert (variant.model, variant.reuses, variant.at_a_time) == (
+        ours.model, ours.reuses, ours.at_a_time)
 
 
 def test_what_a_server_keeps_for_clients_is_there_before_the_load(worker, tmp_path):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.kit import TOP
+from tools.kit import TOP, servers
 
 FOLDER = Path(__file__).resolve().parent
 BUILD = Path(TOP, "build", "peers")
@@ -35,7 +35,11 @@ class Peer:
         self.endpoints = told["endpoints"]
         self.keep_alive = told.get("keep_alive")    # None: with and without
         self.metered = told.get("metered", True)
+        self.model, self.reuses = None, False
         self.at_a_time = told.get("at_a_time", math.inf)    # clients
+        if told.get("kind") == "variant":       # warmed as the server that it is a variant of
+            twin = servers.named(told["design"])
+            self.model, self.reuses, self.at_a_time = twin.model, twin.reuses, twin.at_a_time
         self.has_loops = told.get("options", {}).get("workers", False)
         # A just-in-time compiler needs requests to get going.
         self.warm_up = told.get("warm_up", 0.5 if told.get("kind") == "language" else 0.0)

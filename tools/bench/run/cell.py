@@ -206,20 +206,19 @@ class Runner:
             raise WrongAnswer("its status is not 200")
 
     def _warm_up(self, cell, live):
-        """Let a just-in-time compiler see what it will have to do, and each worker of ours serve
-        before it counts: its first answer costs page faults, and a connection to Redis. Workers
-        that wait in accept(2) take turns, so one client reaches all of a pool. Memory that 04, 06
-        and 07 use again is there after as many clients at a time as the load will have, of which
-        WARM_CLIENTS will do; where connections are held open, their memory is measured, and has to
-        be new."""
+        """Let a just-in-time compiler see what it will have to do, and each worker of ours, or of a
+        variant, serve before it counts: its first answer costs page faults, and a connection to
+        Redis. Workers that wait in accept(2) take turns, so one client reaches all of a pool.
+        Memory that 04, 06 and 07 use again is there after as many clients at a time as the load
+        will have, of which WARM_CLIENTS will do; where connections are held open, their memory is
+        measured, and has to be new."""
         path = cell.experiment.path_of(cell.variant)
-        if cell.server.kind == "architecture" and cell.server.model == servers.POOL:
+        if cell.server.model == servers.POOL:
             get = client(live.port)
             for _ in range(WARM * sum(one.threads for one in procfs.tree(live.pid))):
                 get(path)
                 live.before += 1
-        elif cell.server.kind == "architecture" and cell.server.reuses \
-                and not cell.experiment.holds_connections:
+        elif cell.server.reuses and not cell.experiment.holds_connections:
             clients = SHARERS if cell.experiment.open_loop else cell.x
             _ask_together(live, path, min(clients, cell.server.at_a_time, WARM_CLIENTS))
         if cell.server.warm_up:
