@@ -1,6 +1,6 @@
 """Tables and pictures of what the exact machine counted, in docs/results/exact/.
 
-    :::{exact-costs} guestbook 100               all that is counted, then CPU time, of the seven
+    :::{exact-costs} guestbook 100               all that is counted, then CPU time, of all servers
     :::{exact-costs} guestbook 100 poll epoll    of these two; `:also: answer`: instructions of that
                                                  cell in place of CPU time
     :::{exact-table} answer guestbook            instructions of these cells, of all servers
@@ -67,7 +67,8 @@ class Exact(Block):
             spent.append({server: by_cell[also].told for server, by_cell
                           in self.data.exact.cells.items() if also in by_cell})
             heads = [f"instructions, {name}", f"instructions, {also}"]
-        rows, servers = [], servers or self.compared(name)
+        there = self.compared(name)     # a reader's run may have none of DEFERRED
+        rows, servers = [], [one for one in servers or there if one in there]
         for server in servers:
             cell = self.cells(name, server)[int(x)]
             told = (cell.get("calls", {}).get("all"), cell.get("switches"), cell.get("faults"))

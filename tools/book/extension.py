@@ -207,7 +207,8 @@ class Block(SphinxDirective, Resolved):
             (self.page(name).experiment["title"], self.page(name).variant, server, *bursts[:1]))
 
     def across(self, name, x, *servers):
-        """What a request costs each of the seven at one number of clients, or at one rate."""
+        """What a request costs each server (default: compared()) at one number of clients, or at
+        one rate."""
         cells = {server: self.cells(name, server).get(int(x))
                  for server in servers or self.compared(name)}
         experiment = self.page(name).experiment

@@ -129,10 +129,10 @@ def rows(experiment, variant, shown):
     made = {}
     for kind, key, label in ((INSTRUCTIONS, "exact", "  instructions"),
                              (DEFERRED, "deferred", "  defer-accept")):
-        if spent := experiment.get(key, {}).get(variant):
-            made[kind] = fitted(label, {**none, **{
-                name: f"{number((one['user'] + one['kernel']) / 1000)}k"
-                for name, one in spent.items() if name in there}}, shown)
+        spent = {name: f"{number((one['user'] + one['kernel']) / 1000)}k"
+                 for name, one in experiment.get(key, {}).get(variant, {}).items() if name in there}
+        if spent:
+            made[kind] = fitted(label, {**none, **spent}, shown)
     made[COST] = fitted("  CPU us", {**none, **costs, **lost}, shown)
     if any(point["values"].get("p99_ms") for point in there.values()) and experiment["open_loop"]:
         made[TIME] = fitted("  99 % ms", {**none, **times, **lost}, shown)

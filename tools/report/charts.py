@@ -156,7 +156,8 @@ def by_x(page, key):
         "cpu_us": ("CPU microseconds a request", "with children"),
         "rate": (f"{page.experiment['unit']} reached", HOLLOW),
         "p99_ms": ("99 % of the answers come within this time, ms",
-                   "from sending a request" if "h2load-rate" in page.experiment["latency"]
+                   "from sending, or from when it was due, if its connection was busy"
+                   if "h2load-rate" in page.experiment["latency"]
                    else "from the time when a request was due"),
         "mean_ms": ("mean response time, ms", "shorter than 0.05 ms: not drawn"),
         "failed_percent": ("requests that failed or timed out, %", "of all that were due")}[key]

@@ -100,16 +100,17 @@ def for_a_request(experiment, variant, titles, found):
         rows.append([titles[server], sum(both) if spent else None, *both,
                      experiment["calls"].get(f"{server}/{variant}", {}).get("all"),
                      *map(point["values"].get, ("switches", "faults", "segments"))])
-    for server, spent in deferred.get(variant, {}).items():
-        if server in found:
-            both = [spent[kind] / 1000 for kind in ("user", "kernel")]
-            rows.append([f"{titles[server]}, defer-accept", sum(both), *both, *[None] * 4])
+    with_option = {server: spent for server, spent in deferred.get(variant, {}).items()
+                   if server in found}
+    for server, spent in with_option.items():
+        both = [spent[kind] / 1000 for kind in ("user", "kernel")]
+        rows.append([f"{titles[server]}, defer-accept", sum(both), *both, *[None] * 4])
     notes = []
     if any(row[1] for row in rows):
         notes.append("Instructions: thousands, counted on the exact machine at commit "
                      f"{(known or deferred)['source'][:7]}, where they are the same whatever "
                      "machine it runs on; `make exact` counts them again.")
-    if deferred.get(variant):
+    if with_option:
         notes.append("defer-accept: the same server with one socket option, TCP_DEFER_ACCEPT "
                      f"(variants/defer-accept.md), at commit {deferred['source'][:7]}.")
     if any(row[4] for row in rows):

@@ -9,7 +9,7 @@ from tools.bench.experiments import SPARE, Experiment, WrongAnswer, expect
 VISITS = rb"Visits so far:\D*(\d+)"
 REMARKS = re.compile(rb"Guest number 10.*Guest number 1\b.*" + VISITS, re.DOTALL)
 MANY = 1000                 # clients of guestbook from which a cell lasts a second or more
-PAGES = 5000                # requests of a cell of guestbook with FULL=1, at least
+PAGES = 5000                # requests of a cell of guestbook with FULL=1 and ab, at least
 PAGES_A_SECOND = 5000       # of the seven, on average
 CALLS = 10                  # requests on each connection of an open loop that keeps it
 # A loop takes three quarters of its descriptors (common/server.c), and the kernel does not
@@ -18,10 +18,10 @@ LOOP_TAKES = 0.7
 
 
 class Guestbook(Experiment):
-    """E1. With FULL=1, the clients send a number of requests. What is under way when a run ends
-    by time has cost CPU time and counts for nothing: with 400 clients of 04, a page costs a
-    tenth more in 0.3 s than in 0.6 s. In half a second 01 and 02 answer some 650 pages: of more
-    clients, some would still wait at the end, as if lost, so those have a second."""
+    """E1. With FULL=1, the clients of ab send a number of requests. What is under way when a
+    run ends by time has cost CPU time and counts for nothing: with 400 clients of 04, a page
+    costs a tenth more in 0.3 s than in 0.6 s. In half a second 01 and 02 answer some 650 pages:
+    of more clients, some would still wait at the end, as if lost, so those have a second."""
 
     def lasts(self, x, seconds):
         """A second or more of MANY clients, so that each can have a page."""

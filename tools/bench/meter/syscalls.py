@@ -29,7 +29,9 @@ def count(live, cores, work, options=("-f", "-c"), parse=table):
         with strace.following(pids, options, folder / "out", cores):
             requests = work()
         counts = parse("".join(map(procfs.read, folder.glob("out*"))))
-    if not requests or not counts:
-        raise strace.StraceError("nothing was counted")
+    if not requests:
+        raise strace.StraceError("no request was answered while strace ran")
+    if not counts:
+        raise strace.StraceError("strace wrote no calls: may it trace here?")
     counts["all"] = sum(counts.values())
     return {name: counts[name] / requests for name in sorted(counts, key=counts.get, reverse=True)}
