@@ -54,10 +54,13 @@ def test_all_that_a_server_has_started_is_measured(tmp_path):
         family = [one.pid for one in procfs.tree(process.pid)]
         assert sum(map(procfs.proportional_memory, family)) > 1 << 20
         with cpu.of_tree(process.pid) as opened:
-            if isinstance(opened, cpu.Group):   # where one can be made
+            group = isinstance(opened, cpu.Group)
+            if group:
                 moved = procfs.read(opened.folder / "cgroup.procs").split()
                 assert set(map(int, moved)) == set(family)
     assert not procfs.tree(process.pid)
+    if not group:
+        pytest.skip("no control group can be made here; the rest was tested")
 
 
 def test_what_ignores_to_end_is_killed(tmp_path):

@@ -16,6 +16,7 @@ DRAWINGS = ("picture-*",)
 CHARTS = ("curve-*", "counted-*", "response-*", "shape-*", "published-*", "exact-*",
           "overview-wide")
 LOOK = """const [strict] = arguments, faults = [];
+let looked = 0;
 for (const svg of document.querySelectorAll("svg")) {
   const ground = svg.getBoundingClientRect(), seen = [], name = svg.parentElement.id,
     texts = [...svg.querySelectorAll("text")].filter(e => e.textContent.trim()),
@@ -28,6 +29,7 @@ for (const svg of document.querySelectorAll("svg")) {
     for (let at = 0; at <= line.getTotalLength(); at += 1)
       made.push(line.getPointAtLength(at).matrixTransform(m));
     return made; });
+  looked += texts.length;
   for (const text of texts) {
     const b = text.getBoundingClientRect(), said = text.textContent;
     // Without the room above and below the letters.
@@ -48,7 +50,7 @@ for (const svg of document.querySelectorAll("svg")) {
     seen.push({...t, said});
   }
 }
-return faults;"""
+return {looked, faults};"""
 TIMELINES = sorted((TOP / "docs" / "results" / "timelines").glob("*.svg*"))
 SMALLEST = 11           # pixels, of a timeline that is 800 wide
 
@@ -65,7 +67,8 @@ def test_text_in_pictures(browser, book, tmp_path, kinds, strict):
         f"<div id=\"{name}\" style='width: 720px'>{svg[svg.index('<svg'):]}</div>"
         for name, svg in drawn.items()))
     browser.get(page.as_uri())
-    assert drawn and not browser.execute_script(LOOK, strict)
+    found = browser.execute_script(LOOK, strict)
+    assert found["looked"] > len(drawn) > 1 and not found["faults"]
 
 
 @pytest.mark.parametrize("name", pictures.PICTURES)

@@ -10,7 +10,7 @@ from tests.docs.test_access import resize, wait_for
 from tools.kit.servers import ARCHITECTURES
 
 SLIDES = sorted((DOCS / "slides").glob("*.md"))
-# Shows each slide, and returns those of which something would be cut off.
+# Shows each slide; returns how many there are, and those of which something would be cut off.
 CUT_OFF = """const done = arguments[arguments.length - 1], cut = [];
 for (const slide of Reveal.getSlides()) {
   const {h, v} = Reveal.getIndices(slide);
@@ -21,7 +21,8 @@ for (const slide of Reveal.getSlides()) {
       cut.push(`${h}: ${box.tagName} ${box.scrollWidth} x ${box.scrollHeight}`);
 }
 Promise.all([...document.images].map(one => one.decode())).then(
-  () => done(cut), error => done([...cut, String(error)]));"""
+  () => done({shown: Reveal.getSlides().length, cut}),
+  error => done({shown: 0, cut: [...cut, String(error)]}));"""
 
 
 @pytest.fixture(name="screen", scope="module")
@@ -56,9 +57,11 @@ def test_a_lecture_has_its_parts_and_a_live_demo(path):
 
 @pytest.mark.parametrize("name", [path.stem for path in SLIDES])
 def test_slides_fit_and_ask_no_other_host(screen, book, name):
-    screen.get_log("performance")
+    for log in ("performance", "browser"):      # of the page before
+        screen.get_log(log)
     show(screen, book, name)
-    assert not screen.execute_async_script(CUT_OFF)
+    found = screen.execute_async_script(CUT_OFF)
+    assert found["shown"] > 1 and not found["cut"]
     asked = [entry["message"] for entry in screen.get_log("performance")
              if re.search(r'"url":"https?://', entry["message"])]
     assert not asked and not screen.get_log("browser")

@@ -95,14 +95,15 @@ def test_silent_clients_make_room_when_descriptors_run_out(
 
 @pytest.mark.only("iterative", "poll", "epoll")
 def test_no_descriptor_for_a_client(launch):
-    """Clients wait in the accept queue, and the server says why. (01 has a descriptor for the
-    first one since before the limit, and finds none for the second.)"""
+    """Clients wait in the accept queue, and the server says why. (In 01,
+    accept4(2) has taken a descriptor before it waits, so the second client finds none.)"""
     server = launch()
     assert server.request("/answer").body == b"42"      # it has what it needs itself
     soft, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (3, hard))    # its standard streams
     with crowd(server, build("/answer"), 2) as connections:
         wait_for(lambda: "ulimit -n" in server.stderr(), "a word about descriptors")
+        expect_calm(server)
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (soft, hard))
         for connection in connections:
             assert connection.read_response().body == b"42"

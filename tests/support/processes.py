@@ -79,14 +79,25 @@ def session_members(session):
             if _session(pid) == session and _lives(pid)]
 
 
+def _children(pid):
+    """Return {child of `pid`: its state}, from a look at all processes: the list of children in
+    /proc is incomplete while one of them ends (proc_pid_task_children(5))."""
+    found = {}
+    for child in filter(str.isdigit, os.listdir("/proc")):
+        stat = procfs.read(f"/proc/{child}/stat").rpartition(")")[2].split()
+        if stat and int(stat[1]) == pid:
+            found[int(child)] = stat[0]
+    return found
+
+
 def children(pid):
     """List the living child processes of `pid`."""
-    return list(filter(_lives, procfs.children(pid)))
+    return [child for child, state in _children(pid).items() if state not in "XZ"]
 
 
 def zombies(pid):
     """List the children of `pid` that ended and were not waited for."""
-    return [child for child in procfs.children(pid) if procfs.state(child) == "Z"]
+    return [child for child, state in _children(pid).items() if state == "Z"]
 
 
 def freeze(pids):
