@@ -1,6 +1,6 @@
 """The PATH that a suite of `make check` sees: without the programs of scripts/packages.txt
 that its group does not name. So a suite that runs one of them fails on every machine, not
-only where nobody has installed it.
+only where it is not installed.
 """
 
 import os

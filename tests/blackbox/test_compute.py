@@ -14,7 +14,7 @@ from tools.kit.procfs import TICKS
 
 @pytest.mark.protocol
 def test_there_is_none_unless_asked_for(server, launch):
-    """All that a wrong number is told: tests/unit/test_endpoints.c."""
+    """Each answer to a wrong number: tests/unit/test_endpoints.c."""
     assert server.request("/compute?ms=1000").status == 404
     response = launch("--compute").request("/compute?ms=1001")
     assert response.status == 400 and "whole number" in response.text

@@ -50,7 +50,7 @@ def test_all_connections_of_wrk_are_opened_when_its_threads_share_them():
     argv = load.TOOLS["wrk"].command(job, "")
     threads = int(argv[argv.index("-t") + 1])
     assert threads > 1 and 12_500 % threads == 0
-    assert argv[-2:] == ["5000", f"{12_500 // threads}"]    # what the script is told
+    assert argv[-2:] == ["5000", f"{12_500 // threads}"]    # the arguments of the script
     assert os.path.exists(argv[argv.index("-s") + 1])
 
 

@@ -1,5 +1,5 @@
 """The first hour on a bare Debian 12 and 13, as root and as a user who may install nothing:
-all that the commands need comes by itself, and the machine stays as it was."""
+the commands fetch all that they need, and the machine stays as it was."""
 
 import os
 import re

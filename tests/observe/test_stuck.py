@@ -19,7 +19,7 @@ def test_trouble_stops_the_iterative_server_and_the_pool(trouble, monkeypatch):
         slow.delay = stuck.DELAY if trouble == "redis" else 0
         # The more trouble, the longer 01 and 03 make a client wait. Where only the
         # machine does, more of it makes no difference to 02 and 07. A loop waits for
-        # nobody, but it has one processor for all that compute.
+        # no client, but it has one processor for all that compute.
         for more in (1, 4, 16):
             results = asyncio.run(stuck.meet(servers, trouble, 4 * more, more))
             one, fork, pool, loop = results.values()
