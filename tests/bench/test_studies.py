@@ -96,13 +96,24 @@ def test_a_way_sets_the_kernel_and_the_core(monkeypatch):
     """The core of the load by taskset(1), which needs another one than the server's."""
     seen = []
     monkeypatch.setattr(study.netns, "set_limits", seen.append)
-    one = made('[ways]\n"as ever" = ""\n"one core" = "core=load"\n'
+    one = made('[ways]\n"as ever" = ""\n"one core" = "core=load"\nbatch = "policy=batch"\n'
                'paced = "net.ipv4.tcp_congestion_control=bbr"\n' + LOAD)
     there = {server.name: command(server) for server in one.servers}
     others = ",".join(map(str, sorted(os.sched_getaffinity(0) - {0})))
     assert there["epoll, one core"] == ["taskset", "-c", others, *there["epoll, as ever"]]
+    assert there["epoll, batch"] == ["chrt", "--batch", "0", *there["epoll, as ever"]]
     assert there["epoll, paced"] == there["epoll, as ever"]
     assert seen == [{"ipv4/tcp_congestion_control": "bbr"}] * 2     # poll's and epoll's
+
+
+def test_a_load_has_ways_of_its_own():
+    one = made(LOAD + 'ways = { "as ever" = "", log = "--access-log" }\n'
+               + LOAD.replace('"x"', '"plain"'))
+    assert [(each.name, each.servers) for each in one.variants] == [
+        ("x, poll", ["poll, as ever", "poll, log"]),
+        ("x, epoll", ["epoll, as ever", "epoll, log"]), ("plain", ["poll", "epoll"])]
+    there = {server.name: command(server) for server in one.servers}
+    assert there["epoll, log"] == [*there["epoll"], "--access-log"]
 
 
 def job_of(one, x):
@@ -112,11 +123,18 @@ def job_of(one, x):
 
 
 @pytest.mark.parametrize("words, clients, requests", [
-    ("requests_each = 4", 15000, 60000), ("busy = 10", 10, None)])
+    ("requests_each = 4", 15000, 60000), ("busy = 10", 10, None),
+    ("requests = 5000", 15000, 15000), ("requests = 20000", 15000, 20000)])
 def test_how_many_clients_ask_and_how_often(words, clients, requests):
     """Those that are idle are not asked to work."""
     job = job_of(made(LOAD + words), 15000)
     assert (job.connections, job.requests) == (clients, requests)
+
+
+def test_connections_with_several_requests():
+    """Of an open loop: the rate is that of all requests."""
+    job = job_of(made(LOAD + 'tool = "httperf"\nrequests_each = 10'), 4000)
+    assert (job.connections, job.calls, job.asked, job.due_a_second) == (800, 10, 8000, 4000)
 
 
 ARRIVALS = LOAD + 'tool = "arrivals"\nrate = 400\n'
@@ -191,6 +209,45 @@ def test_what_a_hook_counts_is_on_disk_after_each_round(tmp_path, monkeypatch):
     with pytest.raises(load.LoadError), one.beside(cell, None, told := {}):
         raise load.LoadError
     assert not told
+
+
+@pytest.mark.parametrize("way, made_first", [(["first=7000"], 8 * 7000), ([], 0)])
+def test_a_load_before_the_measurement_is_no_part_of_it(way, made_first, monkeypatch):
+    """It is as the one that is measured, at its own rate."""
+    seen = []
+
+    def run(tool, job, _cores):
+        seen.append((tool, job.asked, job.due_a_second, job.calls))
+        return load.Result(good=job.asked)
+
+    monkeypatch.setattr(load, "run", run)
+    [variant] = made(LOAD + 'tool = "httperf"\nrequests_each = 10').variants
+    live = types.SimpleNamespace(server=types.SimpleNamespace(way=way), before=2,
+                                 url=lambda path: path)
+    with hooks.first(types.SimpleNamespace(variant=variant), live, [], {}):
+        assert live.before == 2 + made_first
+    assert seen == ([("httperf", 56000, 7000, 10)] if way else [])
+
+
+def test_what_a_request_takes_of_other_threads_and_of_redis(monkeypatch):
+    """Nothing is told of a Redis that does not say how often it reads, or of a server without."""
+    said = iter([b"total_reads_processed:100\r\n", b"total_reads_processed:130\r\n", b"", b""])
+    monkeypatch.setattr(hooks.redis, "ask", lambda where, _: next(said))
+    answers, live = [load.Result(good=10)], types.SimpleNamespace(
+        pid=os.getpid(), start=servers.Start(frozenset({0}), redis="127.0.0.1:6379"))
+    for found in ({"reads of Redis/answer": 3.0}, {}):
+        with hooks.messages(None, live, answers, told := {}):
+            pass
+        assert told == found
+    live.start = servers.Start(frozenset({0}), redis="none")
+    with hooks.messages(None, live, answers, told := {}):
+        pass
+    assert not told
+    with hooks.helpers(None, live, answers, told := {}):
+        thread = threading.Thread(target=sum, args=(range(10**6),))
+        thread.start()
+        wait.until(lambda: not thread.is_alive(), 60)
+    assert [*told] == ["us/answer in other threads"]
 
 
 def told(noise, rounds=120, **factors):

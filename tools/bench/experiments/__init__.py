@@ -51,7 +51,9 @@ class Variant:
     fleet: bool = False         # whether it takes the hosts of a fleet
     redis: str = ""             # "none" or "tcp"
     tool: str = ""              # a key of load.TOOLS
-    requests_each: int = 0      # each client ends its run after this number
+    requests_each: int = 0      # each client ends its run after this number, each connection in
+                                # an open loop
+    requests: int = 0           # the run ends after this number, or one of each client
     busy: int = 0               # clients that ask, where those of x are idle
     idle: int = 0               # connections that ask for nothing while the load runs
     other: str = ""             # path of other requests, where x is their share in per cent

@@ -20,6 +20,7 @@ from tools.kit.slow_redis import SlowRedis
 
 FOLDER = pathlib.Path(__file__).parent
 FILES = {"/10k": 10 * 1024, "/1m": 1024 * 1024}
+FIRST = 8           # seconds of load before the measurement
 SPREAD_OFTEN = 0.1      # seconds between two checks whether all clients are connected
 SPREAD_SAME = 10        # checks with no more clients than before, after which no others come
 # The Redis commands of a guestbook page.
@@ -140,15 +141,32 @@ def growth(read, name, times, seen, told):
 
 
 def kernel(cell, live, seen, told):
-    """Count for each answer what TCP sends, in both directions, and the timer interrupts of the
-    server's cores (1,000 a second or fewer are the tick)."""
+    """Count for each answer what TCP sends, in both directions, the connections that clients open,
+    and of the server's cores the timer interrupts (1,000 a second or fewer are the tick) and the
+    rescheduling interrupts, by which another core makes one of these change the thread it runs."""
     def read():
         tcp = sockets.counters()
-        found = {"segments": tcp["OutSegs"], "late ACKs": tcp["DelayedACKs"]}
-        local = procfs.find("LOC:(.*)", "/proc/interrupts").split()
-        if local:       # x86 has this line, others have none
-            found["timer interrupts"] = sum(int(local[core]) for core in live.start.cores)
+        found = {"segments": tcp["OutSegs"], "late ACKs": tcp["DelayedACKs"],
+                 "connections": tcp["PassiveOpens"]}
+        for name, line in (("timer interrupts", "LOC"), ("rescheduling interrupts", "RES")):
+            here = procfs.find(f"{line}:(.*)", "/proc/interrupts").split()
+            if here:        # x86 has these lines, others have none
+                found[name] = sum(int(here[core]) for core in live.start.cores)
         return found
+    return growth(read, "{}/answer", 1, seen, told)
+
+
+def messages(cell, live, seen, told):
+    """Count how often Redis reads for each answer: pages that share a message need one read. (Redis
+    says so from version 6 on.)"""
+    def read():
+        where = ("127.0.0.1", int(live.start.redis.rpartition(":")[2]))
+        said = redis.ask(where, redis.command("INFO", "stats")).decode()
+        return {"reads of Redis": int(many[1]) for many in [
+            re.search(r"total_reads_processed:(\d+)", said)] if many}
+
+    if live.start.redis == "none":
+        return contextlib.nullcontext()
     return growth(read, "{}/answer", 1, seen, told)
 
 
@@ -199,11 +217,40 @@ def balancer(cell, live, seen, told):
     return growth(read, "us/request in {}", 1e6, seen, told)
 
 
+def said_by(server, name):
+    """Return what a server's way says as NAME=WORD, each of them."""
+    return [word.partition("=")[2] for word in server.way if word.startswith(f"{name}=")]
+
+
+@contextlib.contextmanager
+def first(cell, live, _seen, _told):
+    """Make the load of an open loop for FIRST seconds before it is measured, with as many requests
+    a second as the server's way says. A just-in-time compiler has to see this load: another one,
+    such as wrk's, teaches it other things."""
+    one = cell.variant
+    for rate in said_by(live.server, "first"):
+        live.before += load.run(one.tool, load.demanded(
+            live.url(one.path), float(rate) / one.requests_each, FIRST, one.keep_alive,
+            calls=one.requests_each), os.sched_getaffinity(0)).good
+    yield
+
+
+def helpers(cell, live, seen, told):
+    """Tell how many microseconds of CPU time the server spends on an answer outside the first
+    thread of each process: where Node compiles, and collects garbage."""
+    def read():
+        return {"other threads": sum(
+            procfs.read_int(f"/proc/{one.pid}/task/{thread}/schedstat")
+            for one in procfs.tree(live.pid) for thread in procfs.threads(one.pid)
+            if thread != one.pid)}
+    return growth(read, "us/answer in {}", 1e-3, seen, told)
+
+
 @contextlib.contextmanager
 def neighbour(_cell, live, _seen, _told):
     """Run the neighbour that the server's way names on each core, see machine/neighbours.py: on
     the server's, too, where this program may not run."""
-    names = [word.partition("=")[2] for word in live.server.way if word.startswith("neighbour=")]
+    names = said_by(live.server, "neighbour")
     with neighbours.running(names, os.sched_getaffinity(0) | live.start.cores):
         yield
 
@@ -227,5 +274,6 @@ def iteration(cell, live, seen, told):
         told["ms, the longest iteration"] = max(worker.longest_ms for worker in workers)
 
 
-HOOKS = {"idle": idle, "neighbours": neighbour, "kernel": kernel, "spread": spread,
-         "balancer": balancer, "queue": queue, "iteration": iteration}
+HOOKS = {"idle": idle, "first": first, "neighbours": neighbour, "kernel": kernel,
+         "messages": messages, "helpers": helpers, "spread": spread, "balancer": balancer,
+         "queue": queue, "iteration": iteration}

@@ -10,9 +10,10 @@ one that its others are compared with.
 [ways] starts every server in several ways. Each server then has a load of its own, where its
 ways are compared with the first. A way is a line of words: options of the server, kernel
 settings (net.NAME=VALUE), a folder (with / at its end) whose executables are started
-instead of the plain ones, core=load (the server runs where the load does) and neighbour=NAME,
-which is for hooks.neighbour(). `floor = true` compares each server with the floor of its design,
-likewise. [check] is for self_check.py, and a cell is noisy where the figure that `leads` is not
+instead of the plain ones, core=load (the server runs where the load does), policy=batch (no worker
+takes the core from another, sched(7)), and neighbour=NAME and first=RATE, which are for
+hooks.neighbour() and hooks.first(). A load may have ways of its own. `floor = true` compares each
+server with the floor of its design, likewise. [check] is for self_check.py, and a cell is noisy where the figure that `leads` is not
 known well, see stats/summary.py.
 
 `rounds` (12) and `seconds` (1.0) of load hold without REPEAT and SECONDS. Six rounds of twice the
@@ -35,7 +36,7 @@ from tools.results import rundir
 from tools.stats.steady import steadied
 from tools.stats.summary import LEADS
 
-TOP_KEYS = ("title", "question", "count", "ways", "load", "rounds", "seconds", "check", "leads")
+TOP_KEYS = ("title", "question", "count", "load", "rounds", "seconds", "check", "leads")
 KEYS = {                    # of a load, with their defaults
     "name": "",
     "servers": [],          # names; GROUPS may be among them
@@ -46,7 +47,10 @@ KEYS = {                    # of a load, with their defaults
     "tool": "",             # of load.TOOLS; else wrk, for new connections ab
     "script": "",           # a Lua file for wrk
     "options": "",          # of our servers; a table: {server: its own}
-    "requests_each": 0,     # each client ends its run after this number
+    "ways": {},             # {name: words}
+    "requests_each": 0,     # each client ends its run after this number; with an open loop, each
+                            # connection has as many
+    "requests": 0,          # the run ends after this number, or one of each client if they are more
     "busy": 0,              # clients that ask; those of `clients` are idle
     "idle": 0,              # connections that ask for nothing while the load runs
     "other": "",            # a path; `clients` are the per cent of requests that ask for it
@@ -92,7 +96,9 @@ class Started:
             elif word == "core=load":
                 others = sorted(os.sched_getaffinity(0) - start.cores) or sorted(start.cores)
                 argv = ["taskset", "-c", ",".join(map(str, others)), *argv]
-            elif word.startswith("neighbour="):
+            elif word == "policy=batch":
+                argv = ["chrt", "--batch", "0", *argv]
+            elif word.startswith(("neighbour=", "first=")):
                 pass
             elif word.endswith("/"):
                 argv[0] = os.path.join(TOP, word, self.server.name)
@@ -147,15 +153,18 @@ class Study(experiments.Experiment):
             if one.path == variant.path and live.server.kind == "architecture":
                 one.check(experiments.client(live.port))
         if self.open_loop:
+            calls = variant.requests_each or 1
             return loads.demanded(
-                live.url(variant.path), variant.rate or x, seconds,
+                live.url(variant.path), (variant.rate or x) / calls, seconds, calls=calls,
                 keep_alive=variant.keep_alive and not variant.other,
                 other=variant.other, share=x / 100 if variant.other else 0.0)
-        clients, requests = variant.busy or x, variant.requests_each * x
+        clients = variant.busy or x
+        requests = max(AT_LEAST, variant.requests_each * x) if variant.requests_each else \
+            max(variant.requests, x) if variant.requests else None
         least = 60.0 if requests else clients / A_SECOND
         return loads.Job(
             live.url(variant.path), connections=clients, seconds=max(seconds, least),
-            requests=max(AT_LEAST, requests) if requests else None,
+            requests=requests,
             keep_alive=variant.keep_alive, threads=len(machine.load_cores), script=variant.script)
 
     @contextlib.contextmanager
@@ -212,10 +221,11 @@ def make(name, told):
             raise ValueError(f"it has no {key}")
     known([told.get("leads", "cpu_us")], LEADS, "as what leads")
     known(told.get("count", ()), ("calls", *hooks.HOOKS), "in count")
-    ways = told.get("ways", {})
     defaults = {key: told.get(key, value) for key, value in KEYS.items()}
-    variants = [one for table in told["load"] for one in read_load(defaults | table, ways)]
+    tables = [defaults | table for table in told["load"]]
+    variants = [one for table in tables for one in read_load(table)]
     members = dict.fromkeys(one for each in variants for one in each.servers)
+    ways = {name: words for table in tables for name, words in table["ways"].items()}
     return Study(name, told, variants, [Started(one, ways) for one in members])
 
 
@@ -226,7 +236,7 @@ def known(keys, there, where):
             raise ValueError(f"{key!r} {where} is unknown; there are " + ", ".join(sorted(there)))
 
 
-def read_load(table, ways):
+def read_load(table):
     """Return the Variants of a table: one, or where servers are compared with themselves or
     their floors one for each. The first server is the baseline. Raises ValueError."""
     name, where = table["name"], f"in load {table['name']!r}"
@@ -241,7 +251,7 @@ def read_load(table, ways):
                                  for server in GROUPS.get(one, [one])))
     if not name or not members:
         raise ValueError("a load needs a name, and servers")
-    each = {name: members}
+    each, ways = {name: members}, table["ways"]
     if ways or table["floor"]:
         kept = "-kept" if table["keep_alive"] else ""
         # A new server has no floor yet.
@@ -266,6 +276,6 @@ def read_load(table, ways):
         many_workers=table["all_cores"],
         redis="tcp" if "/guestbook" in (table["path"], table["other"]) else "none",
         script=table["script"] and str(hooks.FOLDER / table["script"]),
-        **{key: table[key] for key in ("path", "keep_alive", "requests_each", "busy", "idle",
-                                       "other", "rate")})
+        **{key: table[key] for key in ("path", "keep_alive", "requests_each", "requests", "busy",
+                                       "idle", "other", "rate")})
             for label, some in each.items()]
