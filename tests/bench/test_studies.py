@@ -65,6 +65,10 @@ def test_each_design_is_measured_with_its_own_floor():
     (LOAD + "clients = 5", "clients = 5 in load 'x' is of a wrong type"),
     (LOAD + "keepalive = true", "'keepalive' in load 'x' is unknown"),
     (LOAD + 'other = "/compute?ms=5"', "need each other"),
+    (LOAD + 'tool = "oha"\nrequests_each = 10', "oha in load 'x' takes neither"),
+    (LOAD + 'tool = "httperf"\nrequests = 10', "httperf in load 'x' takes neither"),
+    (LOAD + 'ways = { a = "" }\n' + LOAD.replace('"x"', '"y"') + 'ways = { a = "-v" }',
+     "two loads have a way 'a', with other words"),
     (LOAD + 'options = { threaded = "-v" }', "'threaded' in options in load 'x' is unknown"),
     ('count = ["heat"]\n[[load]]\nname = "x"', "'heat' in count is unknown")])
 def test_a_wrong_file_is_refused_with_a_sentence(text, said):
@@ -211,8 +215,9 @@ def test_what_a_hook_counts_is_on_disk_after_each_round(tmp_path, monkeypatch):
     assert not told
 
 
-@pytest.mark.parametrize("way, made_first", [(["first=7000"], 8 * 7000), ([], 0)])
-def test_a_load_before_the_measurement_is_no_part_of_it(way, made_first, monkeypatch):
+@pytest.mark.parametrize("way, words, calls", [
+    (["first=7000"], "requests_each = 10", 10), (["first=7000"], "", 1), ([], "", 1)])
+def test_a_load_before_the_measurement_is_no_part_of_it(way, words, calls, monkeypatch):
     """It is as the one that is measured, at its own rate."""
     seen = []
 
@@ -221,12 +226,12 @@ def test_a_load_before_the_measurement_is_no_part_of_it(way, made_first, monkeyp
         return load.Result(good=job.asked)
 
     monkeypatch.setattr(load, "run", run)
-    [variant] = made(LOAD + 'tool = "httperf"\nrequests_each = 10').variants
+    [variant] = made(LOAD + 'tool = "httperf"\n' + words).variants
     live = types.SimpleNamespace(server=types.SimpleNamespace(way=way), before=2,
                                  url=lambda path: path)
     with hooks.first(types.SimpleNamespace(variant=variant), live, [], {}):
-        assert live.before == 2 + made_first
-    assert seen == ([("httperf", 56000, 7000, 10)] if way else [])
+        assert live.before == (56002 if way else 2)
+    assert seen == ([("httperf", 56000, 7000, calls)] if way else [])
 
 
 def test_what_a_request_takes_of_other_threads_and_of_redis(monkeypatch):

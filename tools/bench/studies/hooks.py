@@ -141,9 +141,10 @@ def growth(read, name, times, seen, told):
 
 
 def kernel(cell, live, seen, told):
-    """Count for each answer what TCP sends, in both directions, the connections that clients open,
-    and of the server's cores the timer interrupts (1,000 a second or fewer are the tick) and the
-    rescheduling interrupts, by which another core makes one of these change the thread it runs."""
+    """Count for each answer what TCP sends, in both directions, the connections made (those to
+    Redis, too), and of the server's cores the timer interrupts (1,000 a second or fewer are the
+    tick) and the rescheduling interrupts, by which another core asks one of these to choose again
+    which thread it runs."""
     def read():
         tcp = sockets.counters()
         found = {"segments": tcp["OutSegs"], "late ACKs": tcp["DelayedACKs"],
@@ -157,8 +158,8 @@ def kernel(cell, live, seen, told):
 
 
 def messages(cell, live, seen, told):
-    """Count how often Redis reads for each answer: pages that share a message need one read. (Redis
-    says so from version 6 on.)"""
+    """Count how often Redis reads for each answer. Pages whose commands share a write need one
+    read, and so do two writes that come before Redis reads. (Redis says this from version 6 on.)"""
     def read():
         where = ("127.0.0.1", int(live.start.redis.rpartition(":")[2]))
         said = redis.ask(where, redis.command("INFO", "stats")).decode()
@@ -226,18 +227,20 @@ def said_by(server, name):
 def first(cell, live, _seen, _told):
     """Make the load of an open loop for FIRST seconds before it is measured, with as many requests
     a second as the server's way says. A just-in-time compiler has to see this load: another one,
-    such as wrk's, teaches it other things."""
+    such as wrk's, teaches it other things. In `count` it comes before what counts."""
     one = cell.variant
+    calls = one.requests_each or 1
     for rate in said_by(live.server, "first"):
         live.before += load.run(one.tool, load.demanded(
-            live.url(one.path), float(rate) / one.requests_each, FIRST, one.keep_alive,
-            calls=one.requests_each), os.sched_getaffinity(0)).good
+            live.url(one.path), float(rate) / calls, FIRST, one.keep_alive, calls=calls),
+            os.sched_getaffinity(0)).good
     yield
 
 
 def helpers(cell, live, seen, told):
     """Tell how many microseconds of CPU time the server spends on an answer outside the first
-    thread of each process: where Node compiles, and collects garbage."""
+    thread of each process: where Node compiles, and collects garbage. The time of threads that have
+    ended is not in it."""
     def read():
         return {"other threads": sum(
             procfs.read_int(f"/proc/{one.pid}/task/{thread}/schedstat")

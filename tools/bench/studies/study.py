@@ -13,8 +13,8 @@ settings (net.NAME=VALUE), a folder (with / at its end) whose executables are st
 instead of the plain ones, core=load (the server runs where the load does), policy=batch (no worker
 takes the core from another, sched(7)), and neighbour=NAME and first=RATE, which are for
 hooks.neighbour() and hooks.first(). A load may have ways of its own. `floor = true` compares each
-server with the floor of its design, likewise. [check] is for self_check.py, and a cell is noisy where the figure that `leads` is not
-known well, see stats/summary.py.
+server with the floor of its design, likewise. [check] is for self_check.py, and a cell is noisy
+where the figure that `leads` is not known well, see stats/summary.py.
 
 `rounds` (12) and `seconds` (1.0) of load hold without REPEAT and SECONDS. Six rounds of twice the
 length last as long but leave more cells noisy: with six, one wild round is an end of the interval.
@@ -48,7 +48,7 @@ KEYS = {                    # of a load, with their defaults
     "script": "",           # a Lua file for wrk
     "options": "",          # of our servers; a table: {server: its own}
     "ways": {},             # {name: words}
-    "requests_each": 0,     # each client ends its run after this number; with an open loop, each
+    "requests_each": 0,     # each client ends its run after this number; with httperf, each
                             # connection has as many
     "requests": 0,          # the run ends after this number, or one of each client if they are more
     "busy": 0,              # clients that ask; those of `clients` are idle
@@ -225,7 +225,11 @@ def make(name, told):
     tables = [defaults | table for table in told["load"]]
     variants = [one for table in tables for one in read_load(table)]
     members = dict.fromkeys(one for each in variants for one in each.servers)
-    ways = {name: words for table in tables for name, words in table["ways"].items()}
+    ways = {}
+    for table in tables:
+        for way, words in table["ways"].items():
+            if ways.setdefault(way, words) != words:
+                raise ValueError(f"two loads have a way {way!r}, with other words")
     return Study(name, told, variants, [Started(one, ways) for one in members])
 
 
@@ -247,6 +251,9 @@ def read_load(table):
             raise ValueError(f"{key} = {value!r} {where} is of a wrong type")
     tool = table["tool"] or ("wrk" if table["keep_alive"] else "ab")
     known([tool], loads.TOOLS, where)
+    if loads.TOOLS[tool].open_loop and (
+            table["requests"] or table["requests_each"] and tool != "httperf"):
+        raise ValueError(f"{tool} {where} takes neither `requests` nor `requests_each`")
     members = list(dict.fromkeys(server for one in table["servers"]
                                  for server in GROUPS.get(one, [one])))
     if not name or not members:
