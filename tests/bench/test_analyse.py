@@ -72,12 +72,34 @@ def test_what_a_slow_core_costs_is_learnt_and_taken_out():
     rows = slowed(THREE, 40, SLOW)
     rows[1].update(cpu_us=1500.0, **dict.fromkeys(SLOW, 2000.0))
     known, exponents = steady.steadied(rows)
-    assert exponents["poll"] == pytest.approx(SLOW, abs=0.02)
+    assert exponents["poll/keep-alive"] == pytest.approx(SLOW, abs=0.02)
     mine, as_measured = [[row for row in some if row["server"] == "epoll"][:12]
                          for some in (known, rows)]
     assert not point(*mine, clients=100)["noisy"] and point(*as_measured, clients=100)["noisy"]
     ratio = comparisons(known, lambda _: "epoll")[0]["ratio"]
     assert ratio == pytest.approx(3.0, rel=0.01)
+
+
+def test_each_curve_learns_for_itself():
+    """A slow core costs a server more under one kind of load than under another. A mean of both
+    would make each of them worse."""
+    half = {piece: exponent / 2 for piece, exponent in SLOW.items()}
+    rows = slowed(THREE, 40, SLOW) + [
+        {**row, "variant": "new"} for row in slowed(THREE, 40, half)]
+    known, exponents = steady.steadied(rows)
+    assert exponents["epoll/keep-alive"] == pytest.approx(SLOW, abs=0.02)
+    assert exponents["epoll/new"] == pytest.approx(half, abs=0.02)
+    for variant in ("keep-alive", "new"):
+        costs = [row["cpu_us"] for row in known
+                 if (row["variant"], row["server"]) == (variant, "epoll")]
+        assert max(costs) < 1.05 * min(costs)
+
+
+def test_a_curve_with_few_rows_learns_from_its_server():
+    rows = [{**row, "variant": name} for name in ("keep-alive", "new")
+            for row in slowed(THREE, 20, SLOW)]
+    _, exponents = steady.steadied(rows)
+    assert exponents["epoll/new"] == exponents["epoll/keep-alive"] != exponents["poll/new"]
 
 
 def test_a_server_that_slows_the_yardstick_down_gains_nothing_by_it():

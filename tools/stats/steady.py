@@ -4,15 +4,17 @@ The cores of a virtual machine change: other guests use their other hardware thr
 moves them apart, and others use the same memory. Small pieces of work, done while the load
 runs, show by how much (tools/bench/meter/yardstick.c), but not how much that matters to a
 server. The run itself does: within each cell, the rounds in which a piece took longer are
-compared with the others. What comes out is an exponent for each piece and server, by least
-squares of the logarithms (the analysis of covariance); of all servers together where there are
-few rounds. The times of each round are then divided by what the exponents predict for it.
+compared with the others. What comes out is an exponent for each piece and curve, which is a server
+under one kind of load, by least squares of the logarithms (the analysis of covariance). Where a
+curve has few rows, it has the exponents of its server, or those of all servers together. The times
+of each round are then divided by what the exponents predict for it.
 
 A server also slows the pieces down itself: one with many processes takes more of the cache that
 they share. That is a cost of the server and no change of the machine, so it is taken out first.
 """
 
 import math
+import operator
 import statistics
 
 PIECES = ("yard_work_ns", "yard_memory_ns", "yard_hand_ns")
@@ -23,8 +25,8 @@ WILD = 4            # times as far from its cell's median as three of four rows:
 
 
 def steadied(rows):
-    """Return (the rows of an experiment with steadied TIMES, {server: {piece: exponent}}); the
-    same rows, and {}, where too few of them say how fast the machine was."""
+    """Return (the rows of an experiment with steadied TIMES, {"SERVER/VARIANT": {piece:
+    exponent}}); the same rows, and {}, where too few of them say how fast the machine was."""
     some = [row for row in rows if row.get("cpu_us") and row.get("rate") is not None]
     pieces = [piece for piece in PIECES if any(row.get(piece) for row in some)]
     some = [row for row in some if all(row.get(piece) for piece in pieces)]
@@ -34,32 +36,45 @@ def steadied(rows):
     # cores would stay too expensive, and its rounds would not show that by their scatter.
     usual = [statistics.fmean(math.log(row[piece]) for row in some) for piece in pieces]
     together, own = _exponents(some, pieces), _own(some, pieces)
+    servers = _groups(some, operator.itemgetter("server"))
     found, new = {}, {}
-    for server in sorted({row["server"] for row in some}):
-        mine = [row for row in some if row["server"] == server]
-        exponents = _exponents(mine, pieces) if len(mine) >= ENOUGH else together
-        found[server] = dict(zip(pieces, exponents))
+    for curve, mine in _groups(some, _curve).items():
+        enough = next((one for one in (mine, servers[curve[0]]) if len(one) >= ENOUGH), None)
+        exponents = _exponents(enough, pieces) if enough else together
+        found["/".join(curve)] = dict(zip(pieces, exponents))
         for row in mine:
             slow = sum(exponent * (math.log(row[piece]) - middle - by_server)
                        for piece, exponent, middle, by_server
-                       in zip(pieces, exponents, usual, own[server]))
+                       in zip(pieces, exponents, usual, own[curve]))
             new[id(row)] = {**row, **{key: row[key] * math.exp(-slow)
                                       for key in TIMES if row.get(key)}}
     return [new.get(id(row), row) for row in rows], found
 
 
-def _own(rows, pieces):
-    """Return {server: [the logarithm by which a piece is slower while this server runs]}; 0 where
-    that may be chance. For the cells of a load in a round, the machine is nearly the same."""
-    loads, off = {}, {}
+def _curve(row):
+    """Return what a curve goes by."""
+    return row["server"], row["variant"] or ""
+
+
+def _groups(rows, key):
+    """Return {key(row): [row, ...]}."""
+    found = {}
     for row in rows:
-        loads.setdefault((row["variant"], row["x"], row["repeat"]), []).append(row)
-    for some in loads.values():
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def _own(rows, pieces):
+    """Return {curve: [the logarithm by which a piece is slower while this server runs under this
+    kind of load]}; 0 where that may be chance. For the cells of a load in a round, the machine is
+    nearly the same."""
+    off = {}
+    for some in _groups(rows, operator.itemgetter("variant", "x", "repeat")).values():
         usual = [statistics.fmean(math.log(row[piece]) for row in some) for piece in pieces]
         for row in some:
-            off.setdefault(row["server"], []).append([
+            off.setdefault(_curve(row), []).append([
                 math.log(row[piece]) - middle for piece, middle in zip(pieces, usual)])
-    return {server: [_certain(one) for one in zip(*each)] for server, each in off.items()}
+    return {curve: [_certain(one) for one in zip(*each)] for curve, each in off.items()}
 
 
 def _certain(values):
@@ -80,11 +95,10 @@ def _exponents(rows, pieces):
 
 def _about(rows, key, middle=statistics.fmean):
     """Return the logarithms of a column less the `middle` of those of the row's cell."""
-    cells = {}
-    for row in rows:
-        cells.setdefault((row["variant"], row["x"], row["server"]), []).append(math.log(row[key]))
-    usual = {cell: middle(values) for cell, values in cells.items()}
-    return [math.log(row[key]) - usual[row["variant"], row["x"], row["server"]] for row in rows]
+    cell = operator.itemgetter("variant", "x", "server")
+    usual = {which: middle([math.log(row[key]) for row in some])
+             for which, some in _groups(rows, cell).items()}
+    return [math.log(row[key]) - usual[cell(row)] for row in rows]
 
 
 def least_squares(wanted, columns):
