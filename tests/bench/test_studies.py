@@ -235,7 +235,7 @@ def test_a_load_before_the_measurement_is_no_part_of_it(way, words, calls, monke
 
 
 def test_what_a_request_takes_of_other_threads_and_of_redis(monkeypatch):
-    """Nothing is told of a Redis that does not say how often it reads, or of a server without."""
+    """A Redis that does not count its reads, and a server without one, have no figure."""
     said = iter([b"total_reads_processed:100\r\n", b"total_reads_processed:130\r\n", b"", b""])
     monkeypatch.setattr(hooks.redis, "ask", lambda where, _: next(said))
     answers, live = [load.Result(good=10)], types.SimpleNamespace(

@@ -163,8 +163,8 @@ def messages(cell, live, seen, told):
     def read():
         where = ("127.0.0.1", int(live.start.redis.rpartition(":")[2]))
         said = redis.ask(where, redis.command("INFO", "stats")).decode()
-        return {"reads of Redis": int(many[1]) for many in [
-            re.search(r"total_reads_processed:(\d+)", said)] if many}
+        many = re.search(r"total_reads_processed:(\d+)", said)
+        return {"reads of Redis": int(many[1])} if many else {}
 
     if live.start.redis == "none":
         return contextlib.nullcontext()

@@ -159,8 +159,11 @@ class Study(experiments.Experiment):
                 keep_alive=variant.keep_alive and not variant.other,
                 other=variant.other, share=x / 100 if variant.other else 0.0)
         clients = variant.busy or x
-        requests = max(AT_LEAST, variant.requests_each * x) if variant.requests_each else \
-            max(variant.requests, x) if variant.requests else None
+        requests = None
+        if variant.requests:
+            requests = max(variant.requests, x)
+        elif variant.requests_each:
+            requests = max(AT_LEAST, variant.requests_each * x)
         least = 60.0 if requests else clients / A_SECOND
         return loads.Job(
             live.url(variant.path), connections=clients, seconds=max(seconds, least),
